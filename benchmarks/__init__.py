@@ -1,0 +1,1 @@
+"""Measure mere against its peers, on one machine and in one run."""

@@ -1,0 +1,1 @@
+-- None: DuckDB has no triggers, so here no file is ever listed twice.

@@ -1,0 +1,1 @@
+-- None: DuckDB's zone maps find rows by id, and an index would slow other clients down.

@@ -1,0 +1,1 @@
+"""Show in a minute what a lake does, on a made-up market."""

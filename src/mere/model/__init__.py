@@ -1,0 +1,1 @@
+"""What travels through the house: frozen, picklable values on the standard library alone."""

@@ -1,0 +1,228 @@
+"""Say what one worker is to do, what a verb plans, and what came of it."""
+
+from dataclasses import dataclass, field
+from typing import TypeAlias
+
+from mere.model.expr import Expr
+from mere.model.feed import Trace
+from mere.model.files import DataFile, Deletion, InlinedRows
+from mere.model.layout import Layout, SortKey
+from mere.model.loading import Form, Source
+from mere.model.report import Report
+from mere.model.schema import Field, Schema
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Write:
+    """Write rows that come in as files below `folder`.
+
+    `schema` is the table's, with field ids: incoming columns are matched by name, cast when that
+    loses nothing, filled with their default when missing. `intent` goes into the file names.
+    `checks` are (name, SQL text) that every row must satisfy. Every row must match `only`, too.
+    """
+
+    schema: Schema
+    layout: Layout
+    folder: str
+    intent: str
+    checks: tuple[tuple[str, str], ...] = ()
+    only: Expr | None = None
+    max_open_files: int = 64
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Clause:
+    """What becomes of a row: `update` sets columns, `delete` takes it away.
+
+    It is about rows that have a match among the staged ones, or (`matched` False) about those that
+    have none; where nothing is staged, every row has one. `when` is a bound condition, or None;
+    `sets` are pairs of a column's name and the bound expression of its new value.
+    """
+
+    kind: str
+    matched: bool = True
+    when: Expr | None = None
+    sets: tuple[tuple[str, Expr], ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Staged:
+    """Rows that were staged to be matched by the key columns `on`, in the table's types.
+
+    Few lie in `data`, an Arrow stream; many in `chunks` of files, no key in two of them. Rows are
+    numbered in that order. Expressions find their columns as `source.name`.
+    """
+
+    schema: Schema
+    on: tuple[str, ...]
+    data: bytes = field(default=b"", repr=False)
+    chunks: tuple[tuple[DataFile, ...], ...] = ()
+
+    @property
+    def fields(self) -> tuple[Field, ...]:
+        """The columns as expressions name them."""
+        return tuple(_source(column) for column in self.schema)
+
+
+def _source(column: Field) -> Field:
+    return Field(
+        name=f"source.{column.name}",
+        type=column.type,
+        id=-column.id,
+        children=column.children,
+    )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Input:
+    """A file to look at; `groups` are the row groups that matter, None for all.
+
+    `picked` are the packed positions of the rows that are meant, where somebody knows them already:
+    then nothing need be read to find them.
+    """
+
+    file: DataFile
+    groups: tuple[int, ...] | None = None
+    picked: bytes | None = field(default=None, repr=False)
+
+    @property
+    def bytes(self) -> int:
+        """How large the file is."""
+        return self.file.bytes
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Probe:
+    """Find the rows that clauses are about; the first clause that holds decides what becomes.
+
+    New versions go where `write` says, with the ids that their rows have; None: nothing is written
+    at all. Its `schema` ends in the column of row ids. With `ahead`, first deletes of ordinary
+    files are written too. With `copies`, files of which rows go are written anew, in their order,
+    and end; rows that were not touched keep what the columns behind those of the table say of them,
+    as far as the schema has these. Rows are those that `snapshot` sees. The result repeats the
+    `number`.
+    """
+
+    schema: Schema
+    snapshot: int
+    clauses: tuple[Clause, ...]
+    inputs: tuple[Input, ...] = ()
+    inlined: InlinedRows | None = None
+    staged: Staged | None = None
+    write: Write | None = None
+    ahead: bool = False
+    copies: bool = False
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sift:
+    """Find the rows of which another one has the same key; all but one of each key are found.
+
+    Keys are the columns `on`, of which NULL equals NULL. In the order of the columns `order`, and
+    then of row ids, the first row of each key stays, or the `last`. Rows come from files and from
+    the catalog, or are `sifted`: what tasks before this one have left of theirs. With `write`,
+    what this one leaves is written there, in `buckets`: rows with equal keys meet in one of them.
+    """
+
+    schema: Schema
+    snapshot: int
+    on: tuple[str, ...]
+    order: tuple[SortKey, ...] = ()
+    last: bool = False
+    inputs: tuple[Input, ...] = ()
+    inlined: InlinedRows | None = None
+    sifted: tuple[DataFile, ...] = ()
+    write: Write | None = None
+    buckets: int = 0
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Load:
+    """Read files of others, and write their rows as `write` says; `number` tells apart tasks."""
+
+    inputs: tuple[Source, ...]
+    form: Form
+    write: Write
+    number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Sorting:
+    """By which columns rows are ordered, NULLs last: one after the other, or along a curve.
+
+    `curve` is linear, zorder or hilbert; the others go through the ranks of the values, so that all
+    columns count alike. `columns` are field ids.
+    """
+
+    columns: tuple[int, ...]
+    curve: str = "linear"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rewrite:
+    """Write the rows of files anew, each with its id and the snapshot that it came with.
+
+    Rows that went by the version `oldest` are left out; those that went later come along, with a
+    delete file that says when. `write` says where to, its schema ends in the columns for ids and
+    snapshots; rows stay in the partition of their files, unless they `spread` over those of its
+    layout. They keep their order, unless there is a `sorting`. A new file is begun after
+    `rows_per_file` rows. The codec is that of the files if `keep_codec`. No more than about
+    `memory_bytes` are held at a time. The result repeats the `number`.
+    """
+
+    inputs: tuple[Trace, ...]
+    write: Write
+    oldest: int
+    sorting: Sorting | None = None
+    spread: bool = False
+    rows_per_file: int | None = None
+    keep_codec: bool = True
+    memory_bytes: int = 256 << 20
+    number: int = 0
+
+
+Task: TypeAlias = Write | Probe | Sift | Load | Rewrite
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Plan:
+    """Disjoint tasks on one head, and what is to be expected of them.
+
+    `schemas` are, task by task, the columns that are written; `mark` says what for.
+    """
+
+    tasks: tuple[Rewrite, ...]
+    report: Report
+    schemas: tuple[Schema, ...] = ()
+    mark: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Result:
+    """What a task wrote, and how many rows went in and out.
+
+    Of a probe: `deletions` of files that stay, `ended` files of which every row goes, `row_ids` of
+    inlined rows that go, packed numbers of the staged rows that have a `match`, and how many rows
+    were `updated` and `deleted`. Of a file that was only looked at: the `problem` with it. Of a
+    rewrite: how many rows were `dropped` that no version that is kept shows, and the `codec` that
+    files were compressed with.
+    """
+
+    files: tuple[DataFile, ...] = ()
+    rows_in: int = 0
+    rows_out: int = 0
+    bytes_read: int = 0
+    encoded_bytes: int = 0
+    copied_bytes: int = 0
+    deletions: tuple[Deletion, ...] = ()
+    ended: tuple[int, ...] = ()
+    row_ids: tuple[int, ...] = ()
+    matched: bytes = field(default=b"", repr=False)
+    updated: int = 0
+    deleted: int = 0
+    number: int = 0
+    problem: str | None = None
+    dropped: int = 0
+    codec: str = ""

@@ -1,0 +1,215 @@
+"""Stage the rows of a source: read once, in the table's types, few in memory and many in files."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from functools import partial
+from itertools import chain
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from mere.arrow import file_schema, names_of, stream, to_arrow
+from mere.arrow.batches import pooled
+from mere.errors import (
+    DuplicateKeyError,
+    InvalidInputError,
+    MereError,
+    SchemaMismatchError,
+)
+from mere.model.files import DataFile
+from mere.model.history import Head
+from mere.model.layout import Layout, PartitionKey
+from mere.model.schema import Schema, fit, number
+from mere.model.work import Result, Staged, Write
+from mere.ops import carry
+from mere.ports import Session
+from mere.reading.source import Source
+
+FEW_BYTES = 64 << 20
+"""Up to so many bytes of a source stay in memory."""
+FEW_ON_SPARK = 8 << 20
+CHUNK_BYTES = 16 << 20
+_BUCKETS = 64
+_SHOWN = 5
+_UNHASHED = frozenset({"boolean", "json", "interval", "timetz"})
+
+
+def columns_of(
+    session: Session, head: Head, rows: Any, on: Sequence[str], *, extra: bool
+) -> Schema:
+    """Return the columns of a source in the table's types; `extra` allows what the table lacks.
+
+    Raises:
+        SchemaMismatchError: If a column does not fit the table's, or is none of its.
+        InvalidInputError: If a key column is missing in the source.
+    """
+    incoming = session.runner.schema(rows)
+    there = {name.casefold() for name in names_of(rows)}  # also where nothing but NULL is known
+    wanted = [field for field in head.schema if field.name.casefold() in there]
+    missing = [name for name in on if head.schema.field(name).name.casefold() not in there]
+    if missing:
+        msg = f"the source has no column {', '.join(map(repr, missing))} to match rows by"
+        raise InvalidInputError(msg, hint=f"it has: {', '.join(incoming.names)}")
+    known = Schema(fields=tuple(replace(field, nullable=True) for field in wanted))
+    names = {field.name.casefold() for field in known}
+    more = [field for field in incoming if field.name.casefold() not in names]
+    if more and not extra:
+        spelled = ", ".join(f"{field.name}: {field.spell()}" for field in more)
+        msg = f"the source has columns that {head.full_name} does not have: {spelled}"
+        hint = f"it has: {head.schema.spell()}; evolve().add_column() adds one"
+        raise SchemaMismatchError(msg, hint=hint)
+    fitted = fit(known, Schema(fields=tuple(f for f in incoming if f not in more)))
+    fields = (*fitted.schema.fields, *(replace(field, id=0) for field in more))
+    return number(Schema(fields=fields), start=head.next_column_id)
+
+
+@dataclass(slots=True)
+class Stage:
+    """Where a source is staged, and what is to be cleared away afterwards."""
+
+    session: Session
+    head: Head
+    schema: Schema
+    on: tuple[str, ...]
+    files: tuple[DataFile, ...] = ()
+    intent: str | None = None
+
+    def take(self, rows: Any) -> Staged:
+        """Read the source, once.
+
+        Raises:
+            DuplicateKeyError: If it holds a key more than once; nothing was written.
+        """
+        spark = type(rows).__module__.partition(".")[0] == "pyspark"
+        staged = self._fed(rows) if spark else self._streamed(rows)
+        require_unique(self.session, staged)
+        return staged
+
+    def _streamed(self, rows: Any) -> Staged:
+        batches = pooled(stream(rows), self.schema)
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            held.append(batch)
+            size += batch.nbytes
+            if size > FEW_BYTES:
+                return self._chunked(self._write(chain(held, batches)))
+        return self._in_memory(held)
+
+    def _in_memory(self, batches: Sequence[pa.RecordBatch]) -> Staged:
+        stored = pa.schema([field.remove_metadata() for field in file_schema(self.schema)])
+        bare = [batch.cast(stored) for batch in batches]
+        table = pa.Table.from_batches(bare, stored).cast(to_arrow(self.schema, ids=False))
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table)
+        data = sink.getvalue().to_pybytes() if table.num_rows else b""
+        return Staged(schema=self.schema, on=self.on, data=data)
+
+    def _fed(self, rows: Any) -> Staged:
+        """Let Spark write its rows; few of them are taken into memory after all."""
+        task = self._task()
+        do = partial(self.session.kernel.write, task=task, store=self.session.store)
+        results = self.session.runner.feed(do, rows, schema=self.schema, layout=task.layout)
+        self.files = carry.files_of(results)
+        staged = self._chunked(self.files)
+        if sum(file.bytes for file in self.files) > FEW_ON_SPARK:
+            return staged
+        source = Source(staged, self.session.store)
+        tables = [table for _, table, _ in source.tables()] if self.files else []
+        few = self._in_memory([batch for table in tables for batch in table.to_batches()])
+        self.clear()
+        return few
+
+    def _write(self, batches: Iterable[pa.RecordBatch]) -> tuple[DataFile, ...]:
+        reader = pa.RecordBatchReader.from_batches(file_schema(self.schema), batches)
+        task = self._task()
+        result: Result = self.session.kernel.write(reader, task=task, store=self.session.store)
+        self.files = result.files
+        return self.files
+
+    def _task(self) -> Write:
+        self.intent = self.session.catalog.announce(self.head.table_id)
+        layout = Layout(keys=self._keys(), target_file_bytes=CHUNK_BYTES, hive_folders=False)
+        return Write(schema=self.schema, layout=layout, folder=self.head.folder, intent=self.intent)
+
+    def _keys(self) -> tuple[PartitionKey, ...]:
+        """Keep equal keys together: as the table's partitions lie, or else by a hash."""
+        ids = [self.head.schema.field(name).id for name in self.on]
+        own = [key for key in self.head.layout.keys if key.column in ids]
+        if own:
+            return tuple(own)
+        kinds = {field.id: field.type for field in self.schema}
+        hashed = next((i for i in ids if kinds[i] not in _UNHASHED), None)
+        if hashed is None:
+            return tuple(PartitionKey(column=i) for i in ids)
+        return (PartitionKey(column=hashed, transform="bucket", buckets=_BUCKETS),)
+
+    def _chunked(self, files: Sequence[DataFile]) -> Staged:
+        """Put the files of a partition together, and small partitions beside each other."""
+        chunks: list[list[DataFile]] = []
+        size = 0
+        by_partition: dict[str, list[DataFile]] = {}
+        for file in files:
+            by_partition.setdefault(repr(file.partition), []).append(file)
+        for part in by_partition.values():
+            if not chunks or size >= CHUNK_BYTES:
+                chunks.append([])
+                size = 0
+            chunks[-1].extend(part)
+            size += sum(file.bytes for file in part)
+        lean = [tuple(replace(f, row_groups=()) for f in chunk) for chunk in chunks]
+        return Staged(schema=self.schema, on=self.on, chunks=tuple(lean))
+
+    def clear(self) -> None:
+        """Delete what was staged in files; what a crash leaves is swept later."""
+        if self.files:
+            with suppress(MereError, OSError):
+                self.session.store.delete([file.path for file in self.files])
+        self.files = ()
+        if self.intent is not None:
+            self.session.catalog.withdraw(self.intent)
+            self.intent = None
+
+
+def require_unique(session: Session, staged: Staged) -> None:
+    """Refuse a source that holds a key more than once; NULL is no key.
+
+    Raises:
+        DuplicateKeyError: Naming some of the keys.
+    """
+    count, shown = 0, []
+    for _, rows, keys in Source(staged, session.store).tables():
+        count += len(keys.repeated)
+        names = list(staged.on)
+        found = rows.select(names).take(pa.array(keys.repeated[:_SHOWN]))
+        shown += [", ".join(f"{n}={v}" for n, v in row.items()) for row in _texts(found)]
+    if count:
+        some = "; ".join(shown[:_SHOWN]) + ("; …" if count > _SHOWN else "")
+        msg = f"the source holds {count} key(s) more than once: {some}"
+        raise DuplicateKeyError(msg, hint="nothing was written; make the keys unique first")
+
+
+def _texts(table: pa.Table) -> Iterator[dict[str, str]]:
+    for row in range(table.num_rows):
+        yield {name: str(table.column(name)[row]) for name in table.column_names}
+
+
+def count_rows(staged: Staged, session: Session) -> int:
+    """Count the staged rows."""
+    if staged.chunks:
+        return sum(file.rows for chunk in staged.chunks for file in chunk)
+    return sum(rows.num_rows for _, rows, _ in Source(staged, session.store).tables())
+
+
+def extremes(table: pa.Table, name: str) -> tuple[pa.Scalar, pa.Scalar] | None:
+    """Return the least and the greatest value of a column, None where there is no order to use."""
+    column = table.column(name)
+    if isinstance(column.type, pa.BaseExtensionType):
+        return None
+    with suppress(pa.ArrowNotImplementedError):
+        found = pc.min_max(column)
+        return found["min"], found["max"]
+    return None

@@ -1,0 +1,47 @@
+"""Look at some rows of files, to guess how many partitions all of them would make."""
+
+from collections import Counter
+from collections.abc import Sequence
+
+from mere.arrow import conformer
+from mere.arrow.partitions import split
+from mere.model.feed import Trace
+from mere.model.layout import PartitionKey
+from mere.model.schema import Schema
+from mere.plan.repartition import Estimate
+from mere.ports import Store
+from mere.reading.forms import Forms
+from mere.reading.versions import Every
+
+_FILES = 64
+_ROWS = 1 << 13
+
+
+def estimated(
+    store: Store, traces: Sequence[Trace], schema: Schema, keys: Sequence[PartitionKey]
+) -> Estimate:
+    """Count the partitions of a sample of rows that is spread over the files."""
+    ids = {key.column for key in keys}
+    columns = Schema(fields=tuple(field for field in schema if field.id in ids))
+    chosen = list(traces)
+    if len(chosen) > _FILES:
+        chosen = [chosen[n * len(chosen) // _FILES] for n in range(_FILES)]
+    forms = Forms()
+    counts: Counter[tuple[str | None, ...]] = Counter()
+    rows = 0
+    for trace in chosen:
+        groups = max(1, _FILES // len(chosen))
+        table = Every.of(trace, store, forms).sampled(columns, forms, groups=groups, rows=_ROWS)
+        rows += table.num_rows
+        fitted = conformer(table.schema, columns)
+        for batch in table.combine_chunks().to_batches():
+            for texts, _, parts in split(fitted(batch), keys, columns):
+                counts[texts] += sum(part.num_rows for part in parts)
+    often = Counter(counts.values())
+    return Estimate(
+        seen=len(counts),
+        once=often[1],
+        twice=often[2],
+        rows=rows,
+        whole=rows >= sum(trace.file.rows for trace in traces),
+    )

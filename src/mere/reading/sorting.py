@@ -1,0 +1,135 @@
+"""Sort more rows than memory holds: sorted runs lie in a temporary folder until they are merged."""
+
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from tempfile import TemporaryDirectory
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+from numpy.typing import NDArray
+
+from mere.arrow.leaves import decoded
+
+_BATCH_ROWS = 1 << 15
+_SHARE = 4
+"""Rows that wait are copied twice: what is held, in order, and on its way out."""
+
+
+def sorted_batches(
+    batches: Iterable[pa.RecordBatch],
+    schema: pa.Schema,
+    keys: Sequence[str],
+    *,
+    memory_bytes: int,
+) -> Iterator[pa.RecordBatch]:
+    """Yield all rows in the order of the key columns, NULLs last; equal ones keep their order."""
+    most = max(memory_bytes // _SHARE, 1)
+    with TemporaryDirectory(prefix="mere-sort-") as folder:
+        runs: list[Path] = []
+        held: list[pa.RecordBatch] = []
+        size = 0
+        for batch in batches:
+            held.append(batch)
+            size += batch.nbytes
+            if size >= most:
+                runs.append(_spilled(_ordered(held, schema, keys), schema, folder, len(runs)))
+                held, size = [], 0
+        if not runs:
+            yield from _ordered(held, schema, keys)
+            return
+        if held:
+            runs.append(_spilled(_ordered(held, schema, keys), schema, folder, len(runs)))
+        del held
+        yield from _merged([_Run(path) for path in runs], keys, most)
+
+
+def _ordered(
+    held: list[pa.RecordBatch], schema: pa.Schema, keys: Sequence[str]
+) -> Iterator[pa.RecordBatch]:
+    if not held:
+        return
+    table = pa.Table.from_batches(held, schema=schema).combine_chunks()
+    held.clear()
+    order = _order(table, keys)
+    for start in range(0, table.num_rows, _BATCH_ROWS):
+        yield from table.take(order.slice(start, _BATCH_ROWS)).to_batches()
+
+
+def _order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
+    """Return the numbers of the rows in their order."""
+    columns = {f"k{n}": _plain(table.column(key)) for n, key in enumerate(keys)}
+    directions = [(name, "ascending") for name in columns]
+    return pc.sort_indices(pa.table(columns), sort_keys=directions)  # NULLs come last
+
+
+def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as what can be compared."""
+    if isinstance(column.type, pa.BaseExtensionType):
+        kind = column.type.storage_type
+        return pa.chunked_array([decoded(chunk) for chunk in column.chunks], kind)
+    return column
+
+
+def _spilled(
+    batches: Iterator[pa.RecordBatch], schema: pa.Schema, folder: str, number: int
+) -> Path:
+    path = Path(folder) / f"{number}.arrow"
+    options = pa.ipc.IpcWriteOptions(compression="lz4")
+    with (
+        pa.OSFile(str(path), "wb") as sink,
+        pa.ipc.new_stream(sink, schema, options=options) as out,
+    ):
+        for batch in batches:
+            out.write_batch(batch)
+    return path
+
+
+class _Run:
+    """A sorted run, of which some rows are at hand."""
+
+    def __init__(self, path: Path) -> None:
+        self._reader = pa.ipc.open_stream(pa.OSFile(str(path)))
+        self.rows: pa.Table = self._reader.schema.empty_table()
+        self.more = True
+
+    def fill(self, most: int) -> None:
+        """Have some rows at hand, unless there are none left."""
+        got: list[pa.RecordBatch] = []
+        while self.more and sum(batch.nbytes for batch in got) < most:
+            try:
+                got.append(self._reader.read_next_batch())
+            except StopIteration:
+                self.more = False
+        self.rows = pa.Table.from_batches(got, schema=self._reader.schema)
+
+
+def _merged(runs: list[_Run], keys: Sequence[str], most: int) -> Iterator[pa.RecordBatch]:
+    """Merge runs: rows are ready when no run can have smaller ones that are not at hand."""
+    share = max(most // len(runs), 1)
+    while True:
+        for run in runs:
+            if run.more and not run.rows.num_rows:
+                run.fill(share)
+        runs = [run for run in runs if run.rows.num_rows]
+        if not runs:
+            return
+        whole = pa.concat_tables([run.rows for run in runs]).combine_chunks()
+        order = _order(whole, keys)
+        ends = np.cumsum([run.rows.num_rows for run in runs])
+        ready = _ready(order.to_numpy(), ends, [run.more for run in runs])
+        for start in range(0, ready, _BATCH_ROWS):
+            count = min(_BATCH_ROWS, ready - start)
+            yield from whole.take(order.slice(start, count)).to_batches()
+        taken = np.sort(order.slice(0, ready).to_numpy())
+        counts = np.diff(np.searchsorted(taken, ends), prepend=0)
+        for run, count in zip(runs, counts.tolist(), strict=True):
+            run.rows = run.rows.slice(count)
+
+
+def _ready(order: NDArray[np.uint64], ends: NDArray[np.int64], more: Sequence[bool]) -> int:
+    """Return how many of the ordered rows come before the last one at hand of every run."""
+    lasts = [end - 1 for end, rest in zip(ends.tolist(), more, strict=True) if rest]
+    if not lasts:
+        return len(order)
+    return int(np.flatnonzero(np.isin(order, lasts))[0]) + 1

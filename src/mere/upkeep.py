@@ -1,0 +1,159 @@
+"""The verbs that keep a table in shape: methods of `Table`, which has them from here."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any, Protocol
+
+from mere import ops, plan
+
+if TYPE_CHECKING:
+    from collections.abc import Sequence
+
+    from mere.model.report import Report
+    from mere.ports import Session
+
+
+class Named(Protocol):
+    """What a table is made of."""
+
+    name: str
+    _session: Session
+
+
+def compact(
+    self: Named,
+    *,
+    target_mb: float | None = 128,
+    target_rows: int | None = None,
+    min_files: int = 2,
+    max_file_mb: float | None = None,
+    where: Any = None,
+    mode: str = "auto",
+    dry_run: bool = False,
+    memory_mb: int | None = None,
+    message: str | None = None,
+) -> Report:
+    """Merge small files into few of about the target size; no version shows other rows than before.
+
+    Time travel and `changes` stay as they were, and a second call finds nothing to do. Files of
+    different partitions never become one, nor do files from before and after columns changed while
+    versions from before are kept. Rows keep their order and files their codec, unless an option of
+    the table says which one. Deleted rows stay with the file as long as a version that is kept
+    shows them; when none does they are dropped, also from a large file of which they are a good
+    part. Others may write meanwhile: what they touch is left as it is.
+
+    Args:
+        target_mb: How large files shall become; what is near it is left alone. None: no limit.
+        target_rows: How many rows files shall have at most; no file is split for it.
+        min_files: With fewer small files in a partition nothing is done there.
+        max_file_mb: Only files below this size are merged; None: three quarters of the target.
+        where: Only files that can hold a matching row: name partition columns.
+        mode: `"rewrite"` encodes rows anew; `"auto"` takes the best way that there is.
+        dry_run: Only say what would be done.
+        memory_mb: How much is held in memory at a time; on Spark, by each task.
+        message: What the history says of it.
+
+    Raises:
+        InvalidInputError: If a size cannot be meant; nothing was read.
+        NoFilesError: If no file matches.
+
+    Example:
+        >>> trades.compact(target_mb=128).after_file_count
+        1
+    """
+    options = ops.maintain.MoveOptions(dry_run=dry_run, memory_mb=memory_mb, message=message)
+    sizes = plan.rewrite.Sizes(
+        target_mb=target_mb, target_rows=target_rows, min_files=min_files, max_file_mb=max_file_mb
+    )
+    return ops.maintain.compact(
+        self._session, self.name, sizes=sizes, where=where, mode=mode, options=options
+    )
+
+
+def cluster(
+    self: Named,
+    by: str | Sequence[str],
+    *,
+    order: str = "linear",
+    target_mb: float = 128,
+    where: Any = None,
+    full: bool = False,
+    dry_run: bool = False,
+    memory_mb: int | None = None,
+    message: str | None = None,
+) -> Report:
+    """Order rows within and across the files of each partition; no version shows other rows.
+
+    So filters on the columns leave out most files. `linear` orders by one column after the other;
+    `zorder` and `hilbert` follow a curve through the ranks of their values, so that a filter on any
+    of the columns leaves out files. NULLs come last. Files that were put into this order before are
+    left alone, unless `full`: so new rows are ordered among themselves. What memory does not hold
+    is sorted in a temporary folder.
+
+    Args:
+        by: The columns; with `linear` the first counts most.
+        order: `"linear"`, `"zorder"` or `"hilbert"`.
+        target_mb: How large files become, about.
+        where: Only files that can hold a matching row: name partition columns.
+        full: Also order anew what is in order already, together with the rest.
+        dry_run: Only say what would be done.
+        memory_mb: How much is held in memory at a time; on Spark, by each task.
+        message: What the history says of it.
+
+    Raises:
+        UnknownColumnError: If a column does not exist; nothing was read.
+        InvalidInputError: If something that was asked cannot be meant; nothing was read.
+        NoFilesError: If no file matches.
+
+    Example:
+        >>> trades.cluster(["product_id", "ts"], order="zorder").overlap_after
+        0.4
+    """
+    options = ops.maintain.MoveOptions(dry_run=dry_run, memory_mb=memory_mb, message=message)
+    names = (by,) if isinstance(by, str) else tuple(by)
+    wanted = plan.cluster.Clustering(by=names, order=order, target_mb=target_mb, full=full)
+    return ops.maintain.cluster(
+        self._session, self.name, wanted=wanted, where=where, options=options
+    )
+
+
+def repartition(
+    self: Named,
+    by: str | Sequence[str],
+    *,
+    target_mb: float = 128,
+    where: Any = None,
+    dry_run: bool = False,
+    memory_mb: int | None = None,
+    message: str | None = None,
+) -> Report:
+    """Give the table other partitions and bring its rows there, in one commit.
+
+    No version shows other rows than before: old ones read the same rows from the new files. Rows of
+    one partition keep their order. When others change rows meanwhile, what they touched is done
+    again before the commit. A dry run guesses from a sample how many partitions there will be.
+
+    Args:
+        by: The keys, as `create_table` takes them: `["region", "month(ts)", "bucket(16, user)"]`;
+            `[]` for none.
+        target_mb: How large files become at most, about.
+        where: Only files that can hold a matching row; the others stay in the partitions they
+            have, and are read alike.
+        dry_run: Only say what would be done.
+        memory_mb: How much is held in memory at a time; on Spark, by each task.
+        message: What the history says of it.
+
+    Raises:
+        UnknownColumnError: If a column does not exist; nothing was read.
+        InvalidInputError: If a key cannot be meant, or there would be far too many partitions;
+            nothing was written.
+        NoFilesError: If no file matches.
+
+    Example:
+        >>> trades.repartition(["product_id", "month(ts)"], dry_run=True).partitions
+        24
+    """
+    options = ops.maintain.MoveOptions(dry_run=dry_run, memory_mb=memory_mb, message=message)
+    keys = (by,) if isinstance(by, str) else tuple(by)
+    wanted = ops.maintain.Partitioning(by=keys, target_mb=target_mb, where=where)
+    return ops.maintain.repartition(self._session, self.name, wanted=wanted, options=options)

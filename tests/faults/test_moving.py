@@ -1,0 +1,290 @@
+"""Rows that move between files while processes die or write: each stays, at every version."""
+
+from collections import Counter
+from dataclasses import replace
+
+import pyarrow as pa
+import pytest
+from tests import aftermath, jobs
+from tests.killing import Lakes, old_and_new
+
+import mere
+from mere.errors import CatalogError, CommitConflictError, TaskError
+from mere.kernels.pyarrow import PyarrowKernel
+
+
+def scattered(lakes):
+    """Give a lake many small files, some with deleted rows; return what its versions show."""
+    with mere.connect(lakes.back()) as lake:
+        table = lake.table("a")
+        for n in range(10, 16, 2):
+            table.append(jobs.rows(n, n + 1))
+        table.delete("id IN (1, 11)")
+        table.update({"text": "'new'"}, where="id IN (2, 12)")
+        return shown(lake)
+
+
+def shown(lake):
+    """Return the rows of every version up to the last change of rows, and all changes."""
+    table = lake.table("a")
+    told = table.history().to_pylist()
+    last = max(row["version"] for row in told if row["operation"] not in MOVES)
+    rows = {}
+    for version in range(1, last + 1):
+        found = table.scan(version=version).to_arrow().to_pylist()
+        rows[version] = Counter(tuple(row.values()) for row in found)
+    changes = table.changes(1, last).to_pylist()
+    return rows, Counter(tuple(row.values()) for row in changes)
+
+
+MOVES = {"compact", "cluster", "repartition"}
+
+
+@pytest.mark.parametrize("verb", ["compact", "cluster", "repartition"])
+def test_a_move_that_is_killed_at_any_step_is_whole_or_not_there(tmp_path, stage, verb):
+    lakes = Lakes.made(tmp_path)
+    before = scattered(lakes)
+    lakes.keep()
+    job = {"verb": verb, "silent": ["rows", "write"]}
+    calls, allowed = old_and_new(lakes, stage, **job)
+    wrongs = []
+    steps = range(1, len(calls) + 1, 1 if verb == "compact" else 2)
+    for at in steps:
+        for when in (
+            ("before", "after") if verb == "compact" else (("before", "after")[at % 4 // 2],)
+        ):
+            outcome = stage.run("die_at", url=lakes.back(), at=at, when=when, **job)
+            assert outcome.killed, f"{when} {calls[at - 1]}: {outcome}"
+            if lakes.untouched():
+                continue
+            with mere.connect(lakes.url) as lake:
+                same = shown(lake) == before
+            found = list(aftermath.wrongs(lakes.url, allowed=allowed, again=at % 5 == 0))
+            found += [] if same else ["shows other rows at some version"]
+            wrongs += [f"{when} call {at}, {calls[at - 1]}: {wrong}" for wrong in found]
+    assert wrongs == []
+    assert len(calls) > 40
+
+
+@pytest.mark.parametrize("error", [CatalogError("not heard"), KeyboardInterrupt()])
+def test_an_error_after_the_commit_takes_no_file_away_that_is_listed(tmp_path, error):
+    lakes = Lakes.made(tmp_path)
+    before = scattered(lakes)
+    counted = jobs.Fuse()
+    lakes.keep()
+    jobs.VERBS["compact"](jobs.numbered_lake(lakes.url, counted, deep=False))
+
+    def interrupt():
+        raise error
+
+    at = counted.calls.index("commit") + 1
+    fuse = jobs.Fuse(at=at, when="after", act=interrupt)
+    with jobs.numbered_lake(lakes.back(), fuse, deep=False) as lake:
+        with pytest.raises(type(error)):
+            jobs.VERBS["compact"](lake)
+        fuse.armed = False
+    with mere.connect(lakes.url) as lake:
+        assert lake.table("a").history()["operation"].to_pylist()[-1] == "compact"
+        assert shown(lake) == before
+        assert lake.doctor().healthy
+
+
+class Between:
+    """A kernel that lets something happen after its first rewrite, or spoils what it tells."""
+
+    name = "between"
+
+    def __init__(self, act=None, spoil=None):
+        self.act = act
+        self.spoil = spoil
+        self.rewrites = 0
+
+    def write(self, rows, *, task, store):
+        return PyarrowKernel().write(rows, task=task, store=store)
+
+    def probe(self, task, *, store):
+        return PyarrowKernel().probe(task, store=store)
+
+    def rewrite(self, task, *, store):
+        found = PyarrowKernel().rewrite(task, store=store)
+        self.rewrites += 1
+        if self.act is not None and self.rewrites == 1:
+            self.act()
+        return found if self.spoil is None else self.spoil(found)
+
+
+def stored(lakes):
+    return {path.name for path in lakes.folder.rglob("*.parquet")}
+
+
+@pytest.mark.parametrize("off", [{"rows_out": -1}, {"rows_in": 1, "rows_out": 1}, {"dropped": 1}])
+def test_a_kernel_that_loses_or_doubles_a_row_changes_nothing(tmp_path, off):
+    lakes = Lakes.made(tmp_path)
+    before = scattered(lakes)
+
+    def spoil(found):
+        return replace(found, **{name: getattr(found, name) + n for name, n in off.items()})
+
+    with mere.connect(lakes.url) as lake:
+        version = lake.version
+        with pytest.raises(TaskError, match="nothing was committed"):
+            lake.on(kernel=Between(spoil=spoil)).table("a").compact()
+        assert lake.version == version
+        assert shown(lake) == before
+
+
+@pytest.mark.parametrize("how", ["delete", "update", "overwrite", "compact"])
+def test_what_others_touch_meanwhile_stays_and_the_rest_is_moved(tmp_path, how):
+    lakes = Lakes.made(tmp_path)
+    scattered(lakes)
+    with mere.connect(lakes.url) as lake:
+        table = lake.table("a")
+        expected = {row["id"] for row in table.scan().to_arrow().to_pylist()}
+        files = len(table.files())
+        act = {
+            "delete": lambda: table.delete("id = 10"),
+            "update": lambda: table.update({"text": "'x'"}, where="id = 10"),
+            "overwrite": lambda: table.overwrite(jobs.rows(10), where="part = 0"),
+            "compact": lambda: table.compact(where="part = 0"),
+        }[how]
+        report = lake.on(kernel=Between(act), workers=1).table("a").compact()
+        odd = len(
+            [row for row in table.files().to_pylist() if dict(row["partition"])["part"] == "1"]
+        )
+        assert report.compacted_file_count > 1
+        assert odd == report.files_added == 1
+        assert len(table.files()) < files
+        expected -= {"delete": {10}, "overwrite": {2, 4, 12, 14}}.get(how, set())
+        assert sorted(row["id"] for row in table.scan().to_arrow().to_pylist()) == sorted(expected)
+        listed = {row["path"].rpartition("/")[2] for row in table.files().to_pylist()}
+        assert listed <= stored(lakes)
+        assert lake.doctor().healthy
+
+
+def test_when_all_was_touched_meanwhile_nothing_is_done_and_nothing_is_left(tmp_path):
+    lakes = Lakes.made(tmp_path)
+    scattered(lakes)
+    with mere.connect(lakes.url) as lake:
+        table = lake.table("a")
+        kept = stored(lakes)
+        deleting = Between(lambda: table.delete("true"))
+        report = lake.on(kernel=deleting, workers=1).table("a").compact()
+        assert (report.compacted_file_count, report.files_added) == (0, 0)
+        assert table.count() == 0
+        assert stored(lakes) == kept
+        assert lake.doctor().healthy
+
+
+def test_a_version_answers_the_same_when_others_have_moved_its_rows(tmp_path):
+    with mere.connect(tmp_path / "lake.db") as lake, mere.connect(tmp_path / "lake.db") as other:
+        table = lake.create_table("t", {"d": "int64", "v": "int64"}, partition_by=["d"])
+        for n in range(2):
+            table.append(pa.table({"d": range(70), "v": [n] * 70}))
+        with lake.transaction() as change:
+            pinned = change.table("t")
+            assert pinned.scan("d = 7").count() == 2
+            assert other.table("t").compact().files_removed == 140
+            assert pinned.scan("d = 7").count() == 2
+            assert pinned.upsert([{"d": 7, "v": 1}], on=["d", "v"]).rows_inserted == 0
+        assert table.scan("d = 7").to_arrow().to_pylist() == [{"d": 7, "v": 0}, {"d": 7, "v": 1}]
+
+
+def test_an_old_version_is_counted_as_it_lies_now_when_others_have_moved_its_rows(tmp_path):
+    with mere.connect(tmp_path / "lake.db") as lake, mere.connect(tmp_path / "lake.db") as other:
+        table = lake.create_table("t", {"d": "int64"}, partition_by=["d"])
+        table.append(pa.table({"d": range(130)}))
+        assert table.scan().explain().rows_total == 130
+        for _ in range(2):
+            other.table("t").append(pa.table({"d": range(3)}))
+        version = other.version
+        other.table("t").compact()
+        with mere.connect(tmp_path / "lake.db") as fresh:
+            told = fresh.table("t").scan(version=version).explain()
+        assert table.scan(version=version).explain() == told
+        assert (told.files_total, told.rows_total) == (130, 136)
+
+
+def test_columns_that_change_meanwhile_do_not_stop_a_move(tmp_path):
+    lakes = Lakes.made(tmp_path)
+    before = scattered(lakes)
+    with mere.connect(lakes.url) as lake:
+        table = lake.table("a")
+        adding = Between(lambda: table.evolve().add_column("more", "int64", default=7).commit())
+        report = lake.on(kernel=adding, workers=1).table("a").compact()
+        assert report.compacted_file_count > 3
+        assert set(table.scan().to_arrow()["more"].to_pylist()) == {7}
+        last = max(before[0])
+        found = table.scan(version=last).to_arrow().to_pylist()
+        assert Counter(tuple(row.values()) for row in found) == before[0][last]
+
+
+def test_a_table_that_is_dropped_or_made_anew_meanwhile_is_a_conflict(tmp_path):
+    lakes = Lakes.made(tmp_path)
+    scattered(lakes)
+    with mere.connect(lakes.url) as lake:
+
+        def drop():
+            lake.drop_table("a")
+            lake.create_table("a", jobs.COLUMNS)
+
+        with pytest.raises(CommitConflictError, match="dropped"):
+            lake.on(kernel=Between(drop), workers=1).table("a").compact()
+        assert lake.table("a").count() == 0
+        assert lake.doctor().healthy
+
+
+@pytest.mark.parametrize("kind", ["sqlite", "postgres"])
+def test_merging_beside_writers_loses_and_doubles_nothing(tmp_path, stage, request, kind):
+    url = f"sqlite://{tmp_path}/lake.db" if kind == "sqlite" else request.getfixturevalue("pg_url")
+    with mere.connect(url, data_path=tmp_path / "files") as lake:
+        lake.create_table("a", jobs.COLUMNS, partition_by=["part"])
+        lake.table("a").append(jobs.rows(*range(1000, 1020)))
+    work = [("append_often", {"url": url, "first": 100 * n, "times": 8}) for n in range(2)]
+    work += [
+        ("upsert_often", {"url": url, "ids": list(range(1000, 1020, 1 + n)), "times": 5})
+        for n in range(2)
+    ]
+    work.append(("compact_often", {"url": url, "times": 8}))
+    outcomes = stage.together(work)
+    assert [outcome.error for outcome in outcomes] == [None] * len(work)
+    assert sum(outcomes[-1].result) > 0
+    with mere.connect(url) as lake:
+        table = lake.table("a")
+        ids = [100 * n + time for n in range(2) for time in range(8)]
+        rows = table.scan().to_arrow().to_pylist()
+        assert sorted(row["id"] for row in rows) == [*ids, *range(1000, 1020)]
+        assert {row["text"] for row in rows if row["id"] > 1000 and row["id"] % 2} == {"4"}
+        changes = Counter((c["id"], c["change_type"]) for c in table.changes(1).to_pylist())
+        assert all(changes[id_, "insert"] == 1 for id_ in [*ids, *range(1000, 1020)])
+        assert changes[1001, "update_postimage"] == 5
+        assert lake.doctor().healthy
+        table.compact()
+        assert len(table.files()) == 2
+
+
+def test_a_repartitioning_takes_up_what_others_changed_meanwhile(tmp_path):
+    lakes = Lakes.made(tmp_path)
+    scattered(lakes)
+    with mere.connect(lakes.url) as lake:
+        table = lake.table("a")
+        kernel = Between(lambda: table.delete("id = 10"))
+        report = lake.on(kernel=kernel, workers=1).table("a").repartition(["bucket(2, id)"])
+        assert report.retries == 1
+        assert table.partition_by == ("bucket(2, id)",)
+        assert len(table.files()) == 2
+        ids = [2, 3, 4, 12, 13, 14, 15]
+        assert sorted(table.scan().to_arrow()["id"].to_pylist()) == ids
+        assert lake.doctor().healthy
+
+
+def test_a_repartitioning_beside_an_append_leaves_the_new_rows_where_they_are(tmp_path):
+    lakes = Lakes.made(tmp_path)
+    scattered(lakes)
+    with mere.connect(lakes.url) as lake:
+        table = lake.table("a")
+        kernel = Between(lambda: table.append(jobs.rows(50)))
+        report = lake.on(kernel=kernel, workers=1).table("a").repartition(["bucket(2, id)"])
+        assert report.retries == 0
+        assert len(table.files()) == 3
+        assert table.scan(where="id = 50").count() == 1
+        assert table.repartition(["bucket(2, id)"]).compacted_file_count == 1
