@@ -104,6 +104,8 @@ def spark() -> Iterator["SparkSession"]:
         **{
             "spark.sql.shuffle.partitions": 4,
             "spark.log.level": "OFF",
+            # Workers import what a test gives them to do, wherever the tests were started.
+            "spark.executorEnv.PYTHONPATH": str(Path(__file__).parents[1]),
             # Short queries spend more time in the second compiler than they win by it.
             "spark.driver.extraJavaOptions": "-XX:TieredStopAtLevel=1 -XX:+UseSerialGC",
         },

@@ -3,6 +3,7 @@
 import secrets
 from collections.abc import Iterator
 from contextlib import AbstractContextManager, contextmanager
+from copy import copy
 from io import BytesIO
 from pathlib import Path
 from typing import Any
@@ -92,28 +93,12 @@ class Deferred:
     def __getattr__(self, name: str) -> Any:
         return getattr(self._behind, name)
 
-    @contextmanager
-    def writing(self) -> Iterator[SqliteLink]:
-        behind: Any = self._behind
-        immediate = behind._begin  # noqa: SLF001  the guard that is taken out
-        with _swapped(behind, "_begin", lambda _, read: immediate("BEGIN", read=read)):
-            block = behind.writing()
-            link = block.__enter__()
-        try:
-            yield link
-        except BaseException as error:
-            block.__exit__(type(error), error, error.__traceback__)
-            raise
-        block.__exit__(None, None, None)
-
-
-@contextmanager
-def _swapped(owner: Any, name: str, value: Any) -> Iterator[None]:
-    setattr(owner, name, value)
-    try:
-        yield
-    finally:
-        delattr(owner, name)
+    def writing(self) -> AbstractContextManager[SqliteLink]:
+        behind: Any = copy(self._behind)  # each thread its own: the guard is taken out of a copy
+        immediate = behind._begin  # noqa: SLF001  the guard
+        behind._begin = lambda _, read: immediate("BEGIN", read=read)  # noqa: SLF001
+        altered: SqliteDialect = behind
+        return altered.writing()
 
 
 class Unflushed:

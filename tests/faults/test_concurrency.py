@@ -177,7 +177,7 @@ def failures_of_two(dialect: Any, both_have_read: threading.Barrier) -> list[str
         try:
             with dialect.writing() as link:
                 link.rows("newest")
-                both_have_read.wait(5)
+                both_have_read.wait(60)
                 link.insert("mere_commit", [(token, 1, None)])
                 time.sleep(0.2)
         except MereError as error:

@@ -180,8 +180,10 @@ def test_a_call_that_is_given_up_is_cancelled_on_the_executors(runner, spark, tm
     """As Ctrl-C does: Spark's own handler cancels, and so does whatever ends the call."""
 
     def give_up(_done, _total):
-        if any(tmp_path.iterdir()):
-            spark.sparkContext.cancelAllJobs()
+        deadline = time.monotonic() + 60
+        while not any(tmp_path.iterdir()) and time.monotonic() < deadline:
+            time.sleep(0.05)  # progress is told when it changes: the tasks may not have begun
+        spark.sparkContext.cancelAllJobs()
 
     watched = SparkRunner(spark=spark, progress=give_up)
     with pytest.raises(TaskError, match="cancel"):
