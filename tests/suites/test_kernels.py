@@ -16,6 +16,7 @@ from typing import Any
 
 import datafusion
 import duckdb
+import numpy as np
 import polars as pl
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -243,6 +244,26 @@ def test_columns_that_do_not_repeat_get_no_dictionary(tmp_path: Path):
     assert "RLE_DICTIONARY" in encodings[1]
     assert "RLE_DICTIONARY" not in encodings[2]
     assert file.bytes < 1_000_000
+
+
+def test_columns_whose_many_values_repeat_get_a_dictionary(tmp_path: Path):
+    """A sample shows most of these values once, and one of the dictionaries is above 1 MiB."""
+    users = [f"user {i * i}" for i in range(35_000)]
+    digests = [sha256(user.encode()).hexdigest()[:32] for user in users]
+    places = pa.array(np.random.default_rng(1).integers(0, len(users), 300_000))
+    rows = pa.table({"user": users, "digest": digests}).take(places)
+    schema = number(schema_from({"user": "varchar", "digest": "varchar"}))
+    (file,) = write(PyarrowKernel(), open_store(str(tmp_path)), rows, schema).files
+    pq.write_table(rows, tmp_path / "plain.parquet", use_dictionary=False, compression="zstd")
+    ours, plain = (
+        [
+            pq.read_metadata(tmp_path / name).row_group(0).column(i).total_compressed_size
+            for i in (0, 1)
+        ]
+        for name in (file.path, "plain.parquet")
+    )
+    assert ours[0] < 0.85 * plain[0]
+    assert ours[1] < 0.4 * plain[1]
 
 
 def test_pages_carry_checksums_that_tell_damage(tmp_path: Path):

@@ -1,7 +1,7 @@
 """Choose how the columns of a new file are encoded, by looking at its first rows."""
 
 from dataclasses import dataclass
-from math import isnan
+from math import ceil, isnan, log2
 from typing import Any
 
 import numpy as np
@@ -19,7 +19,10 @@ from mere.model.values import FLOATS
 
 _SAMPLE = 8192
 _FEW_ROWS = 64
-_MOST_DISTINCT = 0.5
+_WIDE = 64
+_COMPRESSED = 0.4  # what codecs leave of values that are stored as they are, measured
+DICTIONARY_BYTES = 4 << 20
+"""How large a dictionary may become; by default it would be given up half way, at 1 MiB."""
 _DELTA = "DELTA_BINARY_PACKED"
 _DELTAS = frozenset(
     {"int8", "int16", "int32", "int64", "date", "time"}
@@ -153,8 +156,8 @@ def writer_options(
 ) -> dict[str, Any]:
     """Return the options of a new file, chosen by its first rows.
 
-    Columns with few different values get a dictionary; the others none, since one that is as long
-    as the column makes the file larger. Whole numbers and times without one are stored as
+    Columns whose values repeat often enough get a dictionary; the others none, since one that is
+    as long as the column makes the file larger. Whole numbers and times without one are stored as
     differences. Float columns that hold NaN get no statistics: readers differ on where NaN sorts.
     """
     few = _repeating(table, columns) if table.num_rows > _FEW_ROWS else frozenset()
@@ -166,6 +169,7 @@ def writer_options(
         "compression_level": layout.compression_level,
         "data_page_version": f"{layout.page_version}.0",
         "use_dictionary": sorted(few) if few else False,
+        "dictionary_pagesize_limit": DICTIONARY_BYTES,
         "column_encoding": deltas or None,
         "write_statistics": known if nan else True,
         "sorting_columns": sorting_columns(columns, layout) or None,
@@ -188,19 +192,46 @@ def sorting_columns(columns: tuple[Leaf, ...], layout: Layout) -> list[pq.Sortin
 
 
 def _repeating(table: pa.Table, columns: tuple[Leaf, ...]) -> frozenset[str]:
-    """Find the columns whose values repeat, in a sample spread over the rows."""
+    """Find the columns that a dictionary makes smaller, in a sample spread over the rows."""
     sample = table
     if table.num_rows > _SAMPLE:
         rows = np.linspace(0, table.num_rows - 1, _SAMPLE, dtype=np.int64)
         sample = table.take(pa.array(rows))
-    return frozenset(leaf.path for leaf in columns if _repeats(values_of(sample, leaf)))
+    many = table.num_rows / sample.num_rows
+    return frozenset(leaf.path for leaf in columns if _repeats(values_of(sample, leaf), leaf, many))
 
 
-def _repeats(column: pa.ChunkedArray) -> bool:
-    values = column.drop_null()
-    if kinds.is_boolean(values.type) or not len(values):
+def _repeats(column: pa.ChunkedArray, leaf: Leaf, many: float) -> bool:
+    """Tell whether a dictionary and its numbers take less than the values, each of `many`."""
+    sample = column.drop_null()
+    if kinds.is_boolean(sample.type) or not len(sample):
         return False
-    return bool(pc.count_distinct(values).as_py() <= len(values) * _MOST_DISTINCT)
+    values = len(sample) * many
+    different = _different(sample, values)
+    width = sample.nbytes / len(sample)
+    bits = _delta_bits(sample) if leaf.field.type in _DELTAS else 8 * width * _COMPRESSED
+    numbers = values * ceil(log2(different))
+    return different * width <= DICTIONARY_BYTES and different * bits + numbers < values * bits
+
+
+def _different(sample: pa.ChunkedArray, values: float) -> float:
+    """Guess how many different values there are, by how many a sample shows once and twice.
+
+    This is the estimate of Chao: few values shown twice mean that most were not shown at all.
+    """
+    counts = sample.value_counts().field("counts").to_numpy()
+    if values <= len(sample):
+        return float(len(counts))
+    _, once, twice = map(int, np.bincount(counts, minlength=3)[:3])
+    unseen = once * (once - 1) / (2 * (twice + 1))
+    return min(len(counts) + unseen, values)
+
+
+def _delta_bits(sample: pa.ChunkedArray) -> int:
+    """Return how wide a difference of two neighbours is, when they have nothing in common."""
+    whole = pa.int64() if sample.type.bit_width == _WIDE else pa.int32()
+    low, high = pc.min_max(sample.cast(whole)).as_py().values()
+    return int(high - low).bit_length() + 1
 
 
 def ordered(table: pa.Table, schema: Schema, layout: Layout) -> pa.Table:
