@@ -73,6 +73,25 @@ def test_a_read_loads_nothing_that_writes_and_no_engine_but_arrow(tmp_path):
     assert not {"pyarrow.compute", "pyarrow.dataset"} & loaded, "they take a while to load"
 
 
+WORKER = """
+import mere.spark.source
+source = mere.spark.source.MereSource({{"lake": {url!r}, "path": "t"}})
+reader = source.reader(source.schema())
+(part,) = reader.partitions()
+assert sum(batch.num_rows for batch in reader.read(part)) == 1
+"""
+
+
+def test_a_worker_of_spark_that_reads_loads_nothing_that_writes_and_no_pandas(tmp_path):
+    """Spark starts four of them for each read."""
+    url = mere.connect(tmp_path / "lake.db").url
+    with mere.connect(url) as lake:
+        lake.create_table("t", {"n": "int64"}).append([{"n": 3}])
+    loaded = loaded_by(WORKER.format(url=url))
+    assert loaded & HEAVY <= {"numpy", "py4j", "pyarrow", "pyspark", "sqlite3"}
+    assert not {name for name in loaded if name.startswith(("mere.ops.", "mere.kernels."))}
+
+
 def test_the_check_sees_what_a_write_loads():
     loaded = loaded_by("import mere.ops, mere.kernels.pyarrow; mere.ops.write")
     assert len({name for name in loaded if name.startswith(WRITERS)}) > 5

@@ -6,6 +6,7 @@ from mere.later import later
 
 if TYPE_CHECKING:
     from mere.reading import living as living
+    from mere.reading import projecting as projecting
     from mere.reading import rows as rows
 
-__getattr__ = later(__name__, modules=("living", "rows"))
+__getattr__ = later(__name__, modules=("living", "projecting", "rows"))

@@ -1,17 +1,15 @@
 """Compute what expressions say of rows, exactly as `mere.model.evaluation` would."""
 
-from contextlib import suppress
 from decimal import Decimal
 from uuid import UUID
 
 import pyarrow as pa
 import pyarrow.compute as pc
-from pyarrow import acero
 
+from mere import reading
 from mere.arrow import arrow_type
 from mere.arrow.judging import evaluated, judged
-from mere.arrowexpr import to_pyarrow
-from mere.errors import SchemaMismatchError, UnsupportedError
+from mere.errors import SchemaMismatchError
 from mere.model.predicate import Expr, columns
 from mere.model.schema import Field, Schema
 from mere.model.values import FLOATS, INTEGERS
@@ -32,7 +30,7 @@ def quick_truths(where: Expr, table: pa.Table, schema: Schema) -> pa.ChunkedArra
     asked = tuple(field for field in schema if field.name in columns(where))
     found = mask(where, table.select([f.name for f in asked]), Schema(fields=asked))
     if found is None:
-        found = _projected(where, table)
+        found = reading.projecting.projected(where, table)
     if found is None:
         return None
     if isinstance(found, pa.Scalar):
@@ -60,21 +58,11 @@ def quick_computed(expr: Expr, table: pa.Table, target: Field) -> pa.ChunkedArra
     if expr.op == "literal":
         value = _made([expr.args[0]], arrow_type(target), target)
         return pa.chunked_array([value.take(_zeros(table))])
-    return _projected(expr, table)
+    return reading.projecting.projected(expr, table)
 
 
 def _zeros(table: pa.Table) -> pa.Array:
     return pa.repeat(pa.scalar(0, pa.int64()), table.num_rows)
-
-
-def _projected(expr: Expr, table: pa.Table) -> pa.ChunkedArray | None:
-    """Let Arrow compute; None where it cannot say what is meant, or numbers overflow."""
-    with suppress(UnsupportedError, pa.ArrowInvalid, pa.ArrowNotImplementedError):
-        source = acero.Declaration("table_source", acero.TableSourceNodeOptions(table))
-        project = acero.ProjectNodeOptions([to_pyarrow(expr, exact=True)], ["value"])
-        plan = acero.Declaration.from_sequence([source, acero.Declaration("project", project)])
-        return plan.to_table(use_threads=False).column(0)
-    return None
 
 
 def _made(values: list[object], kind: pa.DataType, target: Field) -> pa.Array:

@@ -9,6 +9,8 @@ from typing import TYPE_CHECKING, Any
 from mere.errors import EngineMissingError
 
 if TYPE_CHECKING:
+    from mere.spark import sink as sink
+    from mere.spark import stream as stream
     from mere.spark.pipeline import Pipeline as Pipeline
     from mere.spark.pipeline import new as new
     from mere.spark.pipeline import whole as whole
@@ -42,10 +44,14 @@ _HOMES = {
     "session": "sessions",
     "to_spark": "types",
 }
+_PARTS = ("sink", "stream")
+"""Modules that a Python worker loads when it comes to them: each such worker lives shortly."""
 
 
 def __getattr__(name: str) -> Any:
     """Load a public name from its module, or say that PySpark is missing."""
+    if name in _PARTS:
+        return import_module(f"{__name__}.{name}")
     if name not in _HOMES:
         msg = f"module {__name__!r} has no attribute {name!r}"
         raise AttributeError(msg)

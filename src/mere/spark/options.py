@@ -5,13 +5,17 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
+from mere import ops
 from mere.connecting import connect
 from mere.errors import InvalidInputError
 from mere.lake import Lake
 from mere.model.history import At, at
-from mere.ops.write import WriteOptions
 from mere.ports import Session
+
+if TYPE_CHECKING:
+    from mere.ops.write import WriteOptions
 
 LAKE = "MERE_LAKE"
 STORAGE = "storage."
@@ -131,9 +135,9 @@ class Asked:
             return tuple(str(item) for item in found)
         return tuple(_split(text))
 
-    def writing(self, *, token: str | None = None) -> WriteOptions:
+    def writing(self, *, token: str | None = None) -> "WriteOptions":
         """Return how rows are to be written."""
-        return WriteOptions(
+        return ops.write.WriteOptions(
             merge_schema=self.flag("merge_schema"),
             promote_to_string=self.flag("promote_to_string"),
             token=token or self.given.get("token"),

@@ -20,7 +20,6 @@ LIVE = {
     "spark.sql.parquet.outputTimestampType": "TIMESTAMP_MICROS",
     # Above the threshold Spark lists named files with a job of up to 10,000 tasks.
     "spark.sql.sources.parallelPartitionDiscovery.threshold": "1000000",
-    # Otherwise a Python data source that takes filters fails.
     "spark.sql.execution.arrow.maxRecordsPerBatch": "65536",
 }
 # Settings of a session that is started here: these change what a user's own code means.

@@ -19,14 +19,13 @@ from pyspark.sql.datasource import (
 )
 from pyspark.sql.types import StructType
 
+from mere import spark
 from mere.model.history import At
 from mere.runners.spark import columns_of
 from mere.scan import scan
 from mere.spark import parts
 from mere.spark.options import Asked
-from mere.spark.sink import BatchWriter, StreamWriter, begun
 from mere.spark.spelled import spelled
-from mere.spark.stream import StreamReader
 from mere.spark.types import to_spark
 from mere.where import as_expr
 
@@ -63,12 +62,13 @@ class MereSource(DataSource):
         """Return what writes one DataFrame."""
         with spelled():
             asked = self._asked()
-            return BatchWriter(asked, begun(asked, columns_of(schema), replaces=overwrite))
+            begun = spark.sink.begun(asked, columns_of(schema), replaces=overwrite)
+            return spark.sink.BatchWriter(asked, begun)
 
     def streamReader(self, schema: StructType) -> DataSourceStreamReader:  # noqa: N802  Spark's name
         """Return what reads a stream of new rows."""
         with spelled():
-            return StreamReader(self._asked(), tuple(schema.names))
+            return spark.stream.StreamReader(self._asked(), tuple(schema.names))
 
     def streamWriter(  # noqa: N802  Spark's name
         self,
@@ -77,7 +77,7 @@ class MereSource(DataSource):
     ) -> DataSourceStreamWriter:
         """Return what writes the batches of a stream."""
         with spelled():
-            return StreamWriter(self._asked(), columns_of(schema), replaces=overwrite)
+            return spark.sink.StreamWriter(self._asked(), columns_of(schema), replaces=overwrite)
 
 
 @dataclass(slots=True)
@@ -86,7 +86,8 @@ class Reader(DataSourceReader):
 
     Spark would push its filters here, and must not: it keeps what one query made of them for all
     that stems from the same `load`, so that a frame which was filtered once would lack rows ever
-    after, and so would one side of a join with itself. The option `where` belongs to the frame.
+    after, and so would one side of a join with itself (docs/adr/0005). The option `where` belongs
+    to the frame.
     """
 
     asked: Asked

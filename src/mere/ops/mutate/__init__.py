@@ -1,8 +1,24 @@
 """Change rows: delete, update, upsert, merge, deduplicate."""
 
-from mere.ops.mutate.changing import ChangeOptions
-from mere.ops.mutate.duplicates import deduplicate
-from mere.ops.mutate.merging import merge, upsert
-from mere.ops.mutate.rows import delete, update
+from typing import TYPE_CHECKING
 
-__all__ = ["ChangeOptions", "deduplicate", "delete", "merge", "update", "upsert"]
+from mere.later import later
+
+if TYPE_CHECKING:
+    from mere.ops.mutate.changing import ChangeOptions as ChangeOptions
+    from mere.ops.mutate.duplicates import deduplicate as deduplicate
+    from mere.ops.mutate.merging import merge as merge
+    from mere.ops.mutate.merging import upsert as upsert
+    from mere.ops.mutate.rows import delete as delete
+    from mere.ops.mutate.rows import update as update
+
+_HOMES = {
+    "ChangeOptions": "changing",
+    "deduplicate": "duplicates",
+    "delete": "rows",
+    "merge": "merging",
+    "update": "rows",
+    "upsert": "merging",
+}
+
+__getattr__ = later(__name__, names=_HOMES)
