@@ -5,6 +5,7 @@ import datetime as dt
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import functions as F  # noqa: N812
+from pyspark.sql.datasource import DataSource, DataSourceReader, GreaterThan, InputPartition
 
 import mere
 import mere.spark
@@ -159,6 +160,44 @@ def test_filters_of_one_query_take_no_rows_from_another(spark, url):
         assert sorted(row.id for row in late.union(early).collect()) == [*range(10), *range(20, 30)]
         pairs = late.alias("a").join(early.alias("b"), "sym")
         assert pairs.count() == 10 * 10 // 3
+    finally:
+        spark.conf.unset("spark.sql.python.filterPushdown.enabled")
+
+
+def test_spark_keeps_the_filters_of_one_query_for_the_next(spark):
+    """Why the format takes none, not even to spare files: once this fails, it may."""
+
+    class Reader(DataSourceReader):
+        least = 0
+
+        def pushFilters(self, filters):  # noqa: N802  Spark's name
+            self.least = max(f.value + 1 for f in filters if isinstance(f, GreaterThan))
+            return list(filters)  # Spark is to ask every one of them again
+
+        def partitions(self):
+            return [InputPartition(number) for number in range(self.least, 4)]
+
+        def read(self, partition):
+            yield (partition.value,)
+
+    class Numbers(DataSource):
+        @classmethod
+        def name(cls):
+            return "numbers"
+
+        def schema(self):
+            return "id int"
+
+        def reader(self, schema):
+            del schema
+            return Reader()
+
+    spark.dataSource.register(Numbers)
+    spark.conf.set("spark.sql.python.filterPushdown.enabled", "true")
+    try:
+        frame = spark.read.format("numbers").load()
+        assert ids(frame.where("id > 2")) == [3]
+        assert ids(frame) == [3], "0, 1 and 2 are lost"
     finally:
         spark.conf.unset("spark.sql.python.filterPushdown.enabled")
 
