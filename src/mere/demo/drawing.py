@@ -5,7 +5,9 @@ from dataclasses import dataclass
 from html import escape
 
 WIDTH = 720
-_LABEL, _VALUE, _ROW, _THICK, _NOTE = 180, 190, 30, 16, 20
+_LABEL, _ROW, _THICK, _NOTE, _GAP = 186, 30, 16, 20, 8
+_SIGN, _SMALL = 7.5, 6.8
+"""How wide a sign may be, in the size of the values and of the ticks: SVG cannot be asked."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -24,24 +26,25 @@ class Bar:
 def bars(rows: Sequence[Bar], *, title: str) -> str:
     """Draw horizontal bars, one below the other; with a `whole`, its outline lies behind."""
     most = max((row.whole or row.value for row in rows), default=0) or 1
+    room = WIDTH - _LABEL - 2 * _GAP - _SIGN * max((len(row.said) for row in rows), default=0)
     top = 6.0
     parts: list[str] = []
     for row in rows:
         top += 12 if row.first and parts else 0
         if row.note:
-            parts.append(_text("tick", _LABEL, top + 9, row.note))
+            left = max(min(_LABEL, WIDTH - _GAP - _SMALL * len(row.note)), _GAP)
+            parts.append(_text("tick", left, top + 9, row.note))
             top += _NOTE
-        parts.append(_bar(row, top, most))
+        parts.append(_bar(row, top, room / most))
         top += _ROW
     return _svg(parts, top, title)
 
 
-def _bar(row: Bar, top: float, most: float) -> str:
-    room = WIDTH - _LABEL - _VALUE
+def _bar(row: Bar, top: float, scale: float) -> str:
     middle = top + _THICK / 2 + 4.5
-    behind = "" if row.whole is None else _rect(_LABEL, top, room * row.whole / most, "behind")
-    front = _rect(_LABEL, top, max(room * row.value / most, 2 if row.value else 0), row.kind)
-    end = _LABEL + room * (row.whole or row.value) / most + 8
+    behind = "" if row.whole is None else _rect(_LABEL, top, scale * row.whole, "behind")
+    front = _rect(_LABEL, top, max(scale * row.value, 2 if row.value else 0), row.kind)
+    end = _LABEL + scale * (row.whole or row.value) + _GAP
     label = _text("label", _LABEL - 10, middle, row.label)
     return f"{label}{behind}{front}{_text('value', end, middle, row.said)}"
 
@@ -83,8 +86,9 @@ def candles(rows: Sequence[Candle], *, title: str, height: float = 240) -> str:
     for number, row in enumerate(rows):
         parts.append(_candle(row, left + step * (number + 0.5), step * 0.62, at))
     for number in range(0, len(rows), max(len(rows) // 6, 1)):
-        place = left + step * (number + 0.5)
-        parts.append(_text("tick mid", place, height - 8, rows[number].said))
+        said = rows[number].said
+        place = min(left + step * (number + 0.5), WIDTH - _GAP - _SMALL * len(said) / 2)
+        parts.append(_text("tick mid", place, height - 8, said))
     return _svg(parts, height, title)
 
 
