@@ -23,6 +23,7 @@ def main(folder: Path) -> None:
     os.environ["PYSPARK_PYTHON"] = sys.executable  # for the server that comes with the session
     with mere.connect(folder / "shop.db") as lake:
         spark: Any = SparkSession.builder.remote("local[2]").getOrCreate()
+        spark.conf.set("spark.sql.shuffle.partitions", "2")
         assert "connect" in type(spark).__module__, spark
         mere.spark.register(spark)
         for step in (write, read, replace, stream, scan, fail):

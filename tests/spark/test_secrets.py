@@ -1,37 +1,19 @@
 """Passwords and keys of a lake show up nowhere in Spark."""
 
 import json
-import os
-import subprocess
-import sys
-from pathlib import Path
 
 import pytest
+from tests.spark.programs import program
 from tests.spark.telling import CANARY
 
 pytestmark = pytest.mark.spark
-ROOT = Path(__file__).resolve().parents[2]
 
 
 @pytest.mark.slow
 @pytest.mark.timeout(900)
 def test_spark_tells_no_secret_in_plans_pages_events_errors_or_logs(tmp_path, pg_url, s3):
     """A password in the catalog's URL, and a key of the store, in every use of the library."""
-    environment = {
-        **os.environ,
-        "PYTHONPATH": f"{ROOT}{os.pathsep}{ROOT / 'src'}",
-        "PYTHONWARNINGS": "ignore",
-    }
-    program = [sys.executable, "-m", "tests.spark.telling", tmp_path, pg_url, f"{s3.url}/lake"]
-    done = subprocess.run(
-        [*map(str, program)],
-        cwd=ROOT,
-        env=environment,
-        capture_output=True,
-        text=True,
-        timeout=850,
-        check=False,
-    )
+    done = program("telling", tmp_path, pg_url, f"{s3.url}/lake")
     assert done.returncode == 0, done.stderr[-5000:]
     told = {place: (size, seen, leaks) for place, size, seen, leaks in map(json.loads, lines(done))}
     leaking = {place: leaks for place, (_, _, leaks) in told.items() if leaks}
