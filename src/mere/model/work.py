@@ -153,11 +153,25 @@ class Sorting:
     """By which columns rows are ordered, NULLs last: one after the other, or along a curve.
 
     `curve` is linear, zorder or hilbert; the others go through the ranks of the values, so that all
-    columns count alike. `columns` are field ids.
+    columns count alike. `columns` are field ids. `sample` is an Arrow stream of some of their
+    values, by which tasks that must agree tell ranks; without one a task samples its inputs.
     """
 
     columns: tuple[int, ...]
     curve: str = "linear"
+    sample: bytes = field(default=b"", repr=False)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cuts:
+    """Where rows are cut into ranges of their order, counted from 0.
+
+    `rows` is an Arrow stream of what rows are ordered by, one row for each cut, in order. A row
+    that equals a cut lies behind it, unless `behind` says of the cut that it lies behind the row.
+    """
+
+    rows: bytes = field(repr=False)
+    behind: tuple[bool, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -170,6 +184,9 @@ class Rewrite:
     layout. They keep their order, unless there is a `sorting`. A new file is begun after
     `rows_per_file` rows. The codec is that of the files if `keep_codec`. No more than about
     `memory_bytes` are held at a time. The result repeats the `number`.
+
+    With `cuts`, rows are not ordered but dealt out: a file holds those of one range, which stands
+    as its partition. Another task orders the rows of a range, from the files of all such tasks.
     """
 
     inputs: tuple[Trace, ...]
@@ -181,6 +198,7 @@ class Rewrite:
     keep_codec: bool = True
     memory_bytes: int = 256 << 20
     number: int = 0
+    cuts: Cuts | None = None
 
 
 Task: TypeAlias = Write | Probe | Sift | Load | Rewrite

@@ -47,6 +47,11 @@ class Runner(Protocol):
         """How many tasks share the memory of one process, at most."""
         ...
 
+    @property
+    def slots(self) -> int:
+        """How many tasks are done at a time; more than `together` where processes do them."""
+        ...
+
     def schema(self, rows: Any) -> Schema:
         """Return the columns of rows that come in, without consuming them."""
         ...

@@ -13,7 +13,7 @@ import pyarrow.compute as pc
 import pyarrow.types as kinds
 from numpy.typing import NDArray
 
-from mere.arrow.leaves import decoded
+from mere.reading.sorting import plain
 
 Ranks = NDArray[np.int64]
 _MOST_BITS = 16
@@ -33,7 +33,7 @@ class Fences:
     @classmethod
     def of(cls, sample: pa.ChunkedArray, bits: int) -> "Fences":
         """Cut a column by a sample of its values."""
-        there = _plain(sample).drop_null()
+        there = plain(sample).drop_null()
         skip = _shared(there) if _is_text(there.type) else 0
         values = np.sort(_comparable(there, skip))
         most = (1 << bits) - 2
@@ -42,11 +42,11 @@ class Fences:
 
     def ranks(self, column: pa.ChunkedArray) -> Ranks:
         """Return the rank of each value; NULL has the highest."""
-        plain = _plain(column)
-        found = np.full(len(plain), self.most + 1, dtype=np.int64)
-        known = plain.is_valid().to_numpy()
+        there = plain(column)
+        found = np.full(len(there), self.most + 1, dtype=np.int64)
+        known = there.is_valid().to_numpy()
         if known.any():
-            values = _comparable(plain.drop_null(), self.skip)
+            values = _comparable(there.drop_null(), self.skip)
             found[known] = np.searchsorted(self.values, values, side="right")
         return found
 
@@ -59,13 +59,6 @@ def bits_for(columns: int) -> int:
 def places(curve: str, ranks: Sequence[Ranks], bits: int) -> Ranks:
     """Return where rows lie on the curve called zorder or hilbert."""
     return _interleaved(_bent(ranks, bits) if curve == "hilbert" else ranks)
-
-
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    if isinstance(column.type, pa.BaseExtensionType):
-        kind = column.type.storage_type
-        return pa.chunked_array([decoded(chunk) for chunk in column.chunks], kind)
-    return column
 
 
 def _is_text(kind: pa.DataType) -> bool:

@@ -4,7 +4,9 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
+import numpy as np
 import pyarrow as pa
+from numpy.typing import NDArray
 
 from mere.arrow import file_schema
 from mere.arrow.leaves import decoded
@@ -14,6 +16,7 @@ from mere.model.layout import folder, key_names
 from mere.model.schema import Schema
 from mere.model.work import Rewrite, Write
 from mere.reading.curves import Fences, bits_for, places
+from mere.reading.ranges import Ranges
 
 Texts: TypeAlias = tuple[str | None, ...]
 Piece: TypeAlias = tuple[Texts, tuple[Value | None, ...], pa.RecordBatch]
@@ -31,7 +34,10 @@ class Part:
 
 
 class Ordering:
-    """The order that a rewrite asks for: by partitions first, where rows spread over them."""
+    """The order that a rewrite asks for: by partitions first, where rows spread over them.
+
+    Where it only deals rows out, they are ordered by the numbers of their ranges.
+    """
 
     def __init__(self, task: Rewrite, schema: Schema, fences: Sequence[Fences]) -> None:
         """Name the columns that rows are ordered by; they come after the rows' own."""
@@ -39,6 +45,7 @@ class Ordering:
         self._table = schema
         self._fences = fences
         self._layout = task.write.layout
+        self._ranges = None if task.cuts is None else Ranges.of(task.cuts)
         self._at = {field.id: place for place, field in enumerate(schema.fields)}
         self.stored = file_schema(schema)
         nothing = pa.RecordBatch.from_arrays(
@@ -55,6 +62,10 @@ class Ordering:
         return pa.RecordBatch.from_arrays([*batch.columns, *self._keys(batch)], schema=self.schema)
 
     def _keys(self, batch: pa.RecordBatch) -> list[pa.Array]:
+        found = self._wanted(batch)
+        return found if self._ranges is None else [pa.array(self._ranges.numbers(found))]
+
+    def _wanted(self, batch: pa.RecordBatch) -> list[pa.Array]:
         task, fields = self._task, self._table.fields
         keys = self._layout.keys if task.spread else ()
         found = [
@@ -76,6 +87,9 @@ class Ordering:
         """Yield ordered rows without what was added, partition by partition."""
         for batch in batches:
             rows = batch.select(self.stored.names)
+            if self._ranges is not None:
+                yield from _dealt(rows, batch.column(len(self.stored)).to_numpy())
+                continue
             if not self._task.spread:
                 yield (), (), rows
                 continue
@@ -85,9 +99,18 @@ class Ordering:
 
     def folder(self, texts: Texts) -> str:
         """Return where files of a partition lie, below the folder of all."""
-        if not (self._task.spread and self._layout.hive_folders):
+        if self._ranges is not None or not (self._task.spread and self._layout.hive_folders):
             return ""
         return folder(key_names(self._layout, self._table), texts)
+
+
+def _dealt(rows: pa.RecordBatch, numbers: NDArray[np.int64]) -> Iterator[Piece]:
+    """Cut rows where the numbers change that they are ordered by."""
+    starts = np.flatnonzero(np.diff(numbers, prepend=-1))
+    ends = np.append(starts[1:], len(numbers))
+    for start, end in zip(starts.tolist(), ends.tolist(), strict=True):
+        number = int(numbers[start])
+        yield (str(number),), (number,), rows.slice(start, end - start)
 
 
 class Cutter:

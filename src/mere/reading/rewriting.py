@@ -24,12 +24,12 @@ from mere.reading.cutting import Cutter, Ordering, Part
 from mere.reading.deleting import write_positions
 from mere.reading.footers import fetched, naming
 from mere.reading.forms import Forms, parts, special
+from mere.reading.ranges import unpacked
+from mere.reading.surveying import Survey
 from mere.reading.versions import NEVER, Every, Numbers, Versions
 
 Sort: TypeAlias = Callable[..., Iterator[pa.RecordBatch]]
 """Sorts batches of a schema by some columns, NULLs last and stable, in so many `memory_bytes`."""
-_SAMPLES = 64
-_SAMPLED_ROWS = 4096
 
 
 def rewrite(task: Rewrite, store: Store, *, write: Callable[..., Result], sort: Sort) -> Result:
@@ -118,6 +118,8 @@ class _Job:
 
     def placed(self, file: DataFile, part: Part) -> DataFile:
         """Say which partition a file belongs to."""
+        if self.task.cuts is not None:
+            return replace(file, partition=part.values)
         if self.task.spread:
             id_ = self.task.write.layout.id
             return replace(file, partition_id=id_, partition=part.values)
@@ -130,20 +132,11 @@ class _Job:
         if sorting is None or sorting.curve == "linear":
             return ()
         ids = sorting.columns
+        if sorting.sample:
+            bits = bits_for(len(ids))
+            return [Fences.of(column, bits) for column in unpacked(sorting.sample).columns]
         columns = Schema(fields=tuple(f for id_ in ids for f in self.payload if f.id == id_))
-        inputs = self.task.inputs
-        chosen = [inputs[n * len(inputs) // _SAMPLES] for n in range(_SAMPLES)]
-        chosen = list(dict.fromkeys(chosen)) if len(inputs) > _SAMPLES else list(inputs)
-        groups = -(-_SAMPLES // len(chosen))
-        tables = [
-            Every.of(trace, self.store, self.forms).sampled(
-                columns, self.forms, groups=groups, rows=_SAMPLED_ROWS
-            )
-            for trace in chosen
-        ]
-        sample = pa.concat_tables(tables)
-        bits = bits_for(len(ids))
-        return [Fences.of(column, bits) for column in sample.columns]
+        return Survey.of(self.task.inputs, columns, self.store, self.forms).fences(ids)
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         for trace in self.task.inputs:

@@ -51,20 +51,20 @@ def _ordered(
         return
     table = pa.Table.from_batches(held, schema=schema).combine_chunks()
     held.clear()
-    order = _order(table, keys)
+    order = order_of(table, keys)
     for start in range(0, table.num_rows, _BATCH_ROWS):
         yield from table.take(order.slice(start, _BATCH_ROWS)).to_batches()
 
 
-def _order(table: pa.Table, keys: Sequence[str]) -> pa.Array:
-    """Return the numbers of the rows in their order."""
-    columns = {f"k{n}": _plain(table.column(key)) for n, key in enumerate(keys)}
+def order_of(table: pa.Table, keys: Sequence[str]) -> pa.Array:
+    """Return the numbers of the rows in the order of the key columns, NULLs last."""
+    columns = {f"k{n}": plain(table.column(key)) for n, key in enumerate(keys)}
     directions = [(name, "ascending") for name in columns]
     return pc.sort_indices(pa.table(columns), sort_keys=directions)  # NULLs come last
 
 
-def _plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Return a column as what can be compared."""
+def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
+    """Return a column as what can be compared: the plain values of an extension type."""
     if isinstance(column.type, pa.BaseExtensionType):
         kind = column.type.storage_type
         return pa.chunked_array([decoded(chunk) for chunk in column.chunks], kind)
@@ -115,7 +115,7 @@ def _merged(runs: list[_Run], keys: Sequence[str], most: int) -> Iterator[pa.Rec
         if not runs:
             return
         whole = pa.concat_tables([run.rows for run in runs]).combine_chunks()
-        order = _order(whole, keys)
+        order = order_of(whole, keys)
         ends = np.cumsum([run.rows.num_rows for run in runs])
         ready = _ready(order.to_numpy(), ends, [run.more for run in runs])
         for start in range(0, ready, _BATCH_ROWS):

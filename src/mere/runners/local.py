@@ -38,6 +38,11 @@ class LocalRunner:
         """How many tasks share the memory of this process, at most."""
         return self.workers or os.cpu_count() or 1
 
+    @property
+    def slots(self) -> int:
+        """How many tasks are done at a time."""
+        return self.together
+
     def schema(self, rows: Any) -> Schema:
         """Return the columns of rows that come in, without consuming them.
 

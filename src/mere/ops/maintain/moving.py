@@ -4,14 +4,14 @@ import json
 from collections.abc import Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
-from functools import partial
 from time import perf_counter
 
-from mere.errors import CommitConflictError, InvalidInputError, MereError, TaskError
+from mere.errors import CommitConflictError, InvalidInputError, MereError
 from mere.model.history import Change, Committed, Edit, Head, Move, Moved
 from mere.model.report import Report
 from mere.model.work import Plan, Result, Rewrite
 from mere.ops import carry
+from mere.ops.stepping import rewritten, steps_for
 from mere.ports import Session
 
 MEMORY_BYTES = 512 << 20
@@ -60,6 +60,7 @@ def move_rows(session: Session, head: Head, plan: Plan, options: MoveOptions) ->
         CommitConflictError: If the table was dropped meanwhile.
     """
     started = perf_counter()
+    plan = with_steps(session, plan)
     if options.dry_run:
         return replace(plan.report, seconds=perf_counter() - started)
     if not plan.tasks:
@@ -84,24 +85,13 @@ def carried(
 ) -> list[tuple[Rewrite, Result]]:
     """Do the tasks; return them with their results, in the order in which they were planned."""
     named = [replace(task, write=replace(task.write, intent=intent)) for task in tasks]
-    do = partial(session.kernel.rewrite, store=session.store)
-    results = {result.number: result for result in session.runner.run(do, named)}
-    for task in named:
-        _check(task, results[task.number])
-    return [(task, results[task.number]) for task in named]
+    return list(zip(named, rewritten(session, named), strict=True))
 
 
-def _check(task: Rewrite, result: Result) -> None:
-    """Demand that every row of the inputs was written, or is of no use to any version.
-
-    Raises:
-        TaskError: If not.
-    """
-    listed = sum(trace.file.rows for trace in task.inputs)
-    if (result.rows_in, result.rows_out + result.dropped) != (listed, listed):
-        msg = f"a task read {result.rows_in} of {listed} rows and wrote {result.rows_out}"
-        msg += f", leaving out {result.dropped} that no version shows"
-        raise TaskError(msg, hint="nothing was committed")
+def with_steps(session: Session, plan: Plan) -> Plan:
+    """Have the report of a plan say which way is taken, where it is not one task for each group."""
+    told = "; ".join(steps.told for steps in steps_for(session, plan.tasks))
+    return replace(plan, report=replace(plan.report, plan=told or None))
 
 
 def moved_by(plan: Plan, task: Rewrite, result: Result) -> Moved:

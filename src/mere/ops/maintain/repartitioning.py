@@ -20,6 +20,7 @@ from mere.ops.maintain.moving import (
     newest,
     report_of,
     require_alone,
+    with_steps,
 )
 from mere.plan.repartition import Estimate, plan_repartition, refuse_many, wanted_layout
 from mere.plan.rewrite import require_files
@@ -117,13 +118,14 @@ class _Work:
         self.layout = wanted_layout(head, self.wanted.by)
         found = catalog.files(head, as_expr(self.wanted.where, head.schema)).files
         require_files(found, head, self.wanted.where)
-        self.plan = plan_repartition(
+        plan = plan_repartition(
             head,
             catalog.lineage(head, found),
             self.layout,
             target_mb=self.wanted.target_mb,
             memory_bytes=self.memory_bytes,
         )
+        self.plan = with_steps(self.session, plan)
         self.fresh = True
         traces = [trace for task in self.plan.tasks for trace in task.inputs]
         if traces and self.layout.keys:

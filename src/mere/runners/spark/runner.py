@@ -46,6 +46,11 @@ class SparkRunner:
         """How many tasks share the memory of one process: each has one of its own."""
         return 1
 
+    @property
+    def slots(self) -> int:
+        """How many tasks are done at a time."""
+        return slots(self.spark)
+
     def schema(self, rows: Any) -> Schema:
         """Return the columns of rows that come in, without consuming them.
 
@@ -67,7 +72,7 @@ class SparkRunner:
         """
         if not tasks:
             return
-        numbers = bins(tasks, slots=slots(self.spark))
+        numbers = bins(tasks, slots=self.slots)
         packed = [pickle.dumps(task) for task in tasks]
         rows = pa.table({"slot": pa.array(numbers, pa.int32()), "task": packed})
         frame = self.spark.createDataFrame(rows)
