@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
 
 import mere
+from benchmarks import spark_verbs
 from benchmarks.meter import peak_bytes
 from benchmarks.tree import Tree
 from mere.lake import Lake
@@ -34,7 +35,7 @@ class Work:
         )
         self.spark.sparkContext.setLogLevel("ERROR")
         self.root = Path()
-        self.rows = 0
+        self.rows = self.keyed = 0
 
     def make(self, *, root: str, rows: int, files: int) -> dict[str, Any]:
         """Make the rows, the tables that are read, and the many small files."""
@@ -50,8 +51,11 @@ class Work:
                 table.append(some.coalesce(1))
         lake.table("deleted").delete(f"id < {rows // FILES} AND id % 10 = 0")
         _many(lake, files)
+        more = spark_verbs.make(lake, self.source(), rows)
+        self.keyed = lake.version
         sizes = lake.table("whole").files()
-        return {"files": sizes.num_rows, "bytes": sum(sizes["bytes"].to_pylist())}
+        size = sum(sizes["bytes"].to_pylist())
+        return {"files": sizes.num_rows, "bytes": size, "inserted": more}
 
     def trades(self) -> DataFrame:
         """Return made-up trades: numbers, moments, texts of few values and of many."""
@@ -78,6 +82,12 @@ class Work:
     def lake(self) -> Lake:
         """Open the lake anew: nothing is known of any table."""
         return mere.connect(self.root / "lake.db").on(self.spark)
+
+    def files_of(self, name: str) -> list[str]:
+        """Return where the files of a table lie."""
+        lake = self.lake()
+        found = lake.table(name).scan().files()
+        return [f"{lake.data_path}{path}" for path in found["path"].to_pylist()]
 
     def ask(self, *, question: str, system: str) -> dict[str, Any]:
         """Do one thing once, and say what it took and what it came to."""
@@ -121,12 +131,6 @@ def _many(lake: Lake, files: int) -> None:
 Do = Callable[[], Any]
 
 
-def _files_of(work: Work, name: str) -> list[str]:
-    lake = work.lake()
-    found = lake.table(name).scan().files()
-    return [f"{lake.data_path}{path}" for path in found["path"].to_pylist()]
-
-
 def _planned(frame: DataFrame) -> int:
     frame._jdf.queryExecution().executedPlan()  # noqa: SLF001  planned, and nothing is read
     return len(frame.columns)
@@ -137,7 +141,7 @@ _LISTING = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 
 def _plan_native(work: Work, *, listing: bool) -> Do:
     """Plan with Spark's default, a listing job for more than 32 paths, or with this session's."""
-    files = _files_of(work, "many")
+    files = work.files_of("many")
 
     def do() -> int:
         ours = work.spark.conf.get(_LISTING)
@@ -157,7 +161,7 @@ def _plan_mere(work: Work) -> Do:
 
 def _read(name: str, *, through_mere: bool, columns: bool) -> Callable[[Work], Do]:
     def prepared(work: Work) -> Do:
-        files = _files_of(work, name)
+        files = work.files_of(name)
 
         def do() -> Any:
             if through_mere:
@@ -219,6 +223,10 @@ _QUESTIONS: dict[tuple[str, str], Callable[[Work], Do]] = {
     ("bulk write", MERE): lambda work: _write_mere(work, split=False),
     ("bulk write, 100 partitions", NATIVE): lambda work: _write_native(work, split=True),
     ("bulk write, 100 partitions", MERE): lambda work: _write_mere(work, split=True),
+    ("upsert of 0.5 % of rows touching 5 % of files", NATIVE): spark_verbs.upsert_native,
+    ("upsert of 0.5 % of rows touching 5 % of files", MERE): spark_verbs.upsert_mere,
+    ("compaction of 400 files", NATIVE): spark_verbs.compact_native,
+    ("compaction of 400 files", MERE): spark_verbs.compact_mere,
 }
 
 
