@@ -20,8 +20,9 @@ class Report(Mapping[str, Any]):
     """Canonical statistics of one verb on one table: attributes, and a mapping of the same names.
 
     `files` are the files that were written (or would be rewritten), with rows and bounds. `plan`
-    says how rows were changed: which way was chosen, and what was planned again. `overlap_before`
-    and `overlap_after` tell with how many others a file shares values of the `zorder_columns`.
+    says how rows were changed or ordered: which way was chosen, and what was planned again.
+    `overlap_before` and `overlap_after` tell with how many others a file shares values of the
+    `zorder_columns`.
     """
 
     operation: str
