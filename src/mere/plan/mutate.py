@@ -18,6 +18,8 @@ from mere.model.work import Clause, Input, Probe, Staged, Write
 
 TASK_BYTES = 256 << 20
 MOST_TASKS = 16
+APART_BYTES = 1 << 20
+"""Partitions that are at least as large are dealt to several tasks."""
 _ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg"})
 
 
@@ -102,12 +104,14 @@ def deal(inputs: Sequence[Input], *, together: bool) -> tuple[tuple[Input, ...],
     """Deal files to tasks; `together` keeps those of a partition in one, so new files are few."""
     total = sum(given.file.bytes for given in inputs)
     share = max(TASK_BYTES if together else TASK_BYTES // 16, total // MOST_TASKS)
+    apart = max(APART_BYTES, total // MOST_TASKS)
     most = len(inputs) if together else max(1, len(inputs) // MOST_TASKS)
     dealt: list[tuple[Input, ...]] = []
     held: list[Input] = []
     size = 0
     for given in sorted(inputs, key=_partition) if together else inputs:
-        if held and (size >= share or len(held) >= most):
+        parts = size >= apart and together and _partition(given) != _partition(held[-1])
+        if held and (size >= share or len(held) >= most or parts):
             dealt.append(tuple(held))
             held, size = [], 0
         held.append(given)

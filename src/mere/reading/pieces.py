@@ -13,12 +13,14 @@ from numpy.typing import NDArray
 from mere.arrow.inlined import unpack
 from mere.errors import CorruptionError
 from mere.model.files import DataFile, InlinedRows
+from mere.model.layout import Layout
 from mere.model.schema import ROW_ID, SINCE_ID, SNAPSHOT_ID, Field, Schema
 from mere.model.work import Input
 from mere.ports import Store
 from mere.reading.conform import conform
+from mere.reading.constant import constant
 from mere.reading.footers import check_rows, fetched, naming
-from mere.reading.forms import Part, Source, parts, sources, special
+from mere.reading.forms import Forms, Part, Source, special
 from mere.reading.living import gone
 from mere.reading.visible import needs_snapshot
 
@@ -62,16 +64,29 @@ class Rows(NamedTuple):
 class OpenFile:
     """One open file of which rows are read, and which of them are gone."""
 
-    def __init__(self, store: Store, given: Input, snapshot: int) -> None:
+    def __init__(
+        self,
+        store: Store,
+        given: Input,
+        snapshot: int,
+        *,
+        layout: Layout | None = None,
+        forms: Forms | None = None,
+    ) -> None:
         """Open a file and its deletes.
+
+        Columns of which the `layout` tells the value are not read. `forms` are for files that are
+        opened one after the other.
 
         Raises:
             CorruptionError: If one of them is missing or damaged.
         """
         file = self.file = given.file
+        self.layout = layout
+        self.forms = Forms() if forms is None else forms
         with naming(file.path):
             self.parquet = fetched(store, file)
-            self.described: tuple[Part, ...] = parts(self.parquet)
+            self.described: tuple[Part, ...] = self.forms.of(self.parquet)
         check_rows(file, self.parquet)
         self.snapshot = snapshot if needs_snapshot(file, snapshot) else None
         every = range(self.parquet.metadata.num_row_groups)
@@ -99,7 +114,7 @@ class OpenFile:
         self, ordinal: int, columns: Schema, *, ids: bool = False, origins: bool = False
     ) -> Iterator[Rows]:
         """Yield the living rows of a row group."""
-        found = sources(self.file, self.described, columns)
+        found = self.sources(columns)
         hidden = self._hidden(ids=ids, origins=origins)
         paths = [path for source in (*found, *hidden) for path in source.paths()]
         start = self.starts[ordinal]
@@ -112,8 +127,15 @@ class OpenFile:
             if len(positions):
                 row_ids = self._row_ids(table, positions, hidden) if ids else positions
                 since = self._origins(table, hidden) if origins else positions
-                kept = conform(table, found, columns) if len(columns) else _bare(len(positions))
+                kept = _bare(len(positions))
+                if len(columns):
+                    kept = conform(table, found, columns, self.forms.target(columns))
                 yield Rows(kept, positions, row_ids, since)
+
+    def sources(self, columns: Schema) -> tuple[Source, ...]:
+        """Say where the values of columns come from."""
+        found = self.forms.sources(self.file, self.described, columns)
+        return found if self.layout is None else constant(self.file, self.layout, found)
 
     def _hidden(self, *, ids: bool, origins: bool) -> tuple[Source, ...]:
         """Return the internal columns that are needed."""

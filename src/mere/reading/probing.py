@@ -21,8 +21,9 @@ from mere.model.work import Input, Probe, Result
 from mere.ports import Store
 from mere.reading.copying import Copied
 from mere.reading.deleting import write_first
+from mere.reading.forms import Forms
 from mere.reading.pieces import FilePiece, InlinedPiece, OpenFile, Piece, Rows
-from mere.reading.source import Source
+from mere.reading.source import Known, Source
 
 Numbers = NDArray[np.int64]
 Truths: TypeAlias = Callable[[Expr, pa.Table, Schema], pa.ChunkedArray]
@@ -70,6 +71,7 @@ class _Job:
         more = () if task.staged is None else task.staged.fields
         self.combined = Schema(fields=(*task.schema.fields, *more))
         self.looked_at = self._looked_at()
+        self.forms = Forms()
         self.rows_in = 0
         self.counts = dict.fromkeys(("update", "delete"), 0)
         self.gone: dict[int, list[Numbers]] = {}
@@ -146,10 +148,18 @@ class _Job:
                 yield number, dict(clause.sets)
 
     def _units(self) -> Iterator[list[Piece]]:
-        """Yield pieces: each by itself, or many together when keys are to be looked up."""
+        """Yield pieces: each by itself, or many together when keys are to be looked up.
+
+        Those together have the same value in the key column of which all their rows have one.
+        """
         held: list[Piece] = []
-        rows = 0
+        rows, of = 0, None
         for piece in self._pieces():
+            known = self._known(piece)
+            if held and known != of:
+                yield held
+                held, rows = [], 0
+            of = known
             held.append(piece)
             rows += len(piece.places)
             if self.source is None or rows >= _UNIT_ROWS:
@@ -162,32 +172,51 @@ class _Job:
         for given in self.task.inputs:
             self.files[given.file.id] = given.file
             if given.picked is None:
-                opened = OpenFile(self.store, given, self.task.snapshot)
-                yield from opened.pieces(self.looked_at)
+                yield from self._open(given).pieces(self.looked_at)
         if self.task.inlined is not None:
             yield InlinedPiece(self.task.inlined, self.task.schema)
+
+    def _open(self, given: Input) -> OpenFile:
+        task = self.task
+        layout = task.write.layout if task.write else None
+        return OpenFile(self.store, given, task.snapshot, layout=layout, forms=self.forms)
 
     def _pick(self, given: Input, places: Numbers, *, write: bool) -> Iterator[pa.RecordBatch]:
         """Delete rows that were chosen already; yield the others if the file is written anew."""
         self.counts["delete"] += len(places)
         self.gone.setdefault(given.file.id, []).append(places)
         if write and self.task.copies:
-            self._copied(OpenFile(self.store, given, self.task.snapshot)).pick(places)
+            self._copied(self._open(given)).pick(places)
             yield from self._anew(all_but=0)
 
     def _match(self, unit: Sequence[Piece]) -> Sequence[Numbers | None]:
         """Return for each row of each piece the number of its staged row, -1 for none."""
         if self.source is None:
             return [None] * len(unit)
-        on = self.source.on
-        keys = [
-            pa.chunked_array([c for piece in unit for c in piece.rows.column(name).chunks], kind)
-            for name, kind in on
-        ]
-        found = self.source.match(keys)
+        known = self._known(unit[0])
+        keys = {
+            name: pa.chunked_array([c for p in unit for c in p.rows.column(name).chunks], kind)
+            for name, kind in self.source.on
+            if known is None or name != known[0]
+        }
+        found = self.source.match(keys, known, sum(len(piece.places) for piece in unit))
         self.matched.append(np.unique(found[found >= 0]))
         ends = np.cumsum([len(piece.places) for piece in unit])
         return np.split(found, ends[:-1])
+
+    def _known(self, piece: Piece) -> Known | None:
+        """Return a key column of which the piece's rows have one value, unless it is all there is.
+
+        The rows that it leaves of the source are few, so they are looked up among these.
+        """
+        if self.source is None or len(self.source.on) == 1 or not isinstance(piece, FilePiece):
+            return None
+        kinds = dict(self.source.on)
+        for source in piece.opened.sources(self.looked_at):
+            name = source.field.name
+            if source.value is not None and source.value.type == kinds.get(name):
+                return name, source.value
+        return None
 
     def _judged(self, piece: Piece, match: Numbers | None) -> Numbers:
         """Return for each row the number of the clause that decides about it, -1 for none."""

@@ -1,6 +1,8 @@
 """Have the rows of a source at hand: their keys to look up, their columns to take from."""
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping
+from functools import cached_property, lru_cache
+from typing import TypeAlias
 
 import numpy as np
 import pyarrow as pa
@@ -16,7 +18,72 @@ from mere.reading.forms import parts, sources
 from mere.reading.keys import Keys
 
 Numbers = NDArray[np.int64]
+Known: TypeAlias = tuple[str, pa.Scalar]
+"""A key column of which all rows that are looked up have one value, and that value."""
 _NONE = -1
+
+
+class Chunk:
+    """Staged rows that are in memory together; their keys are learned when these are asked for."""
+
+    def __init__(self, rows: pa.Table, on: tuple[str, ...]) -> None:
+        """Learn nothing yet."""
+        self.rows = rows
+        self._on = on
+        self._parted: dict[str, Parted] = {}
+        self._within: dict[Known, tuple[Numbers, Keys]] = {}
+
+    @cached_property
+    def keys(self) -> Keys:
+        """The keys of all rows."""
+        return Keys.of([self.rows.column(name) for name in self._on])
+
+    def match(self, keys: Mapping[str, pa.ChunkedArray], known: Known | None) -> Numbers:
+        """Return for each key the first row that has it, -1 for none."""
+        if known is None:
+            return self.keys.match([keys[name] for name in self._on])
+        rest = [keys[name] for name in self._on if name != known[0]]
+        rows, few = self.within(known)
+        here = few.match(rest)
+        return np.where(here >= 0, rows[here], _NONE) if len(rows) else here
+
+    def within(self, known: Known) -> tuple[Numbers, Keys]:
+        """Return the rows with a known value, and their keys without that column."""
+        found = self._within.get(known)
+        if found is None:
+            name, value = known
+            if name not in self._parted:
+                self._parted[name] = Parted.of(self.rows.column(name))
+            rows = self._parted[name].rows(value)
+            rest = self.rows.select([n for n in self._on if n != name]).take(pa.array(rows))
+            found = self._within[known] = rows, Keys.of(rest.columns)
+        return found
+
+
+class Parted:
+    """The numbers of rows, put together by their value in one column."""
+
+    def __init__(self, values: dict[pa.Scalar, int], order: Numbers, ends: Numbers) -> None:
+        """Know for each value where its rows begin in the order, and where they end."""
+        self._values = values
+        self._order = order
+        self._ends = ends
+
+    @classmethod
+    def of(cls, column: pa.ChunkedArray) -> "Parted":
+        """Sort rows by their value; those without one are left out."""
+        coded = column.combine_chunks().dictionary_encode()
+        codes = coded.indices.fill_null(len(coded.dictionary)).to_numpy(zero_copy_only=False)
+        ends = np.cumsum(np.bincount(codes, minlength=len(coded.dictionary) + 1))
+        values = {value: place for place, value in enumerate(coded.dictionary)}
+        return cls(values, np.argsort(codes, kind="stable"), ends)
+
+    def rows(self, value: pa.Scalar) -> Numbers:
+        """Return the rows that have a value, in order."""
+        place = self._values.get(value)
+        if place is None:
+            return self._order[:0]
+        return self._order[self._ends[place - 1] if place else 0 : self._ends[place]]
 
 
 class Source:
@@ -28,16 +95,18 @@ class Source:
         self.store = store
         kinds = to_arrow(staged.schema, ids=False)
         self.on = [(name, kinds.field(name).type) for name in staged.on]
-        self._held: tuple[int, pa.Table, Keys] | None = None
+        self._held: tuple[int, Chunk] | None = None
         counts = [sum(file.rows for file in chunk) for chunk in staged.chunks]
         self._starts = np.cumsum([0, *counts]).tolist()
 
-    def match(self, keys: Sequence[pa.ChunkedArray]) -> Numbers:
-        """Return for each key the number of the staged row that has it, -1 for none."""
-        found = np.full(len(keys[0]), _NONE, dtype=np.int64)
+    def match(self, keys: Mapping[str, pa.ChunkedArray], known: Known | None, rows: int) -> Numbers:
+        """Return for each of so many keys the number of the staged row that has it, -1 for none.
+
+        The column that is `known` need not be among them.
+        """
+        found = np.full(rows, _NONE, dtype=np.int64)
         for number in range(self._count):
-            _, _, known = self._chunk(number)
-            here = known.match(keys)
+            here = self._chunk(number).match(keys, known)
             hit = here >= 0
             found[hit] = here[hit] + self._starts[number]
         return found
@@ -48,7 +117,7 @@ class Source:
         order: list[Numbers] = []
         for number in range(self._count):
             start = self._starts[number]
-            _, rows, _ = self._chunk(number)
+            rows = self._chunk(number).rows
             here = np.flatnonzero((match >= start) & (match < start + rows.num_rows))
             if len(here):
                 parts.append(rows.take(pa.array(match[here] - start)))
@@ -63,36 +132,35 @@ class Source:
         named = [f"source.{name}" for name in self.staged.schema.names]
         return pa.table([*table.columns, *taken.columns], names=[*table.column_names, *named])
 
-    def tables(self) -> Iterator[tuple[int, pa.Table, Keys]]:
-        """Yield the chunks: the number of the first row, the rows, their keys."""
+    def chunks(self) -> Iterator[tuple[int, Chunk]]:
+        """Yield the chunks, each with the number of its first row."""
         for number in range(self._count):
-            _, rows, keys = self._chunk(number)
-            yield self._starts[number], rows, keys
+            yield self._starts[number], self._chunk(number)
 
     @property
     def _count(self) -> int:
         return len(self.staged.chunks) or 1
 
-    def _chunk(self, number: int) -> tuple[int, pa.Table, Keys]:
+    def _chunk(self, number: int) -> Chunk:
+        if not self.staged.chunks:
+            return in_memory(self.staged)
         if self._held is None or self._held[0] != number:
             self._held = None
-            rows = self._read(number)
-            keys = Keys.of([rows.column(name) for name, _ in self.on])
-            self._held = (number, rows, keys)
-        return self._held
-
-    def _read(self, number: int) -> pa.Table:
-        target = to_arrow(self.staged.schema, ids=False)
-        if not self.staged.chunks:
-            if not self.staged.data:
-                return target.empty_table()
-            with pa.ipc.open_stream(pa.py_buffer(self.staged.data)) as reader:
-                return reader.read_all()
-        tables = [self._file(file) for file in self.staged.chunks[number]]
-        return pa.concat_tables(tables)
+            tables = [self._file(file) for file in self.staged.chunks[number]]
+            self._held = (number, Chunk(pa.concat_tables(tables), self.staged.on))
+        return self._held[1]
 
     def _file(self, file: DataFile) -> pa.Table:
         with naming(file.path):
             parquet = opened(self.store.open(file.path))
             table, described = parquet.read(), parts(parquet)
         return conform(table, sources(file, described, self.staged.schema), self.staged.schema)
+
+
+@lru_cache(maxsize=1)
+def in_memory(staged: Staged) -> Chunk:
+    """Return the rows that came along in memory; tasks of one change share what they learned."""
+    if not staged.data:
+        return Chunk(to_arrow(staged.schema, ids=False).empty_table(), staged.on)
+    with pa.ipc.open_stream(pa.py_buffer(staged.data)) as reader:
+        return Chunk(reader.read_all(), staged.on)

@@ -53,8 +53,9 @@ def demanded(session: Session, head: Head, staged: Staged) -> Expr:
         return conjunction(_from_files(head, staged))
     source = Source(staged, session.store)
     parts: list[Expr] = []
-    for _, table, keys in source.tables():
-        if not len(keys.first):
+    for _, chunk in source.chunks():
+        table = chunk.rows
+        if not len(chunk.keys.first):
             return _NEVER
         parts += [p for name in staged.on if (p := _from_rows(head, table, name)) is not None]
     return conjunction(parts)
@@ -126,7 +127,7 @@ class Narrowing:
         """Prepare; None for a source that is not in memory."""
         if staged.chunks:
             return None
-        table = next(rows for _, rows, _ in Source(staged, session.store).tables())
+        table = next(chunk.rows for _, chunk in Source(staged, session.store).chunks())
         fields = [head.schema.field(name) for name in staged.on]
         comparable = [f for f in fields if not _has_nan(table.column(f.name))]
         keys = table.select([field.name for field in comparable])

@@ -274,7 +274,8 @@ class _NewRows:
     def _batches(self) -> Iterator[pa.RecordBatch]:
         known = unpack(self.matched)
         schema = Schema(fields=self.staged.fields)
-        for start, rows, _ in Source(self.staged, self.session.store).tables():
+        for start, chunk in Source(self.staged, self.session.store).chunks():
+            rows = chunk.rows
             fresh = np.ones(rows.num_rows, dtype=bool)
             here = known[(known >= start) & (known < start + rows.num_rows)]
             fresh[here - start] = False

@@ -25,7 +25,7 @@ from mere.model.schema import Schema, fit, number
 from mere.model.work import Result, Staged, Write
 from mere.ops import carry
 from mere.ports import Session
-from mere.reading.source import Source
+from mere.reading.source import Source, in_memory
 
 FEW_BYTES = 64 << 20
 """Up to so many bytes of a source stay in memory."""
@@ -118,7 +118,7 @@ class Stage:
         if sum(file.bytes for file in self.files) > FEW_ON_SPARK:
             return staged
         source = Source(staged, self.session.store)
-        tables = [table for _, table, _ in source.tables()] if self.files else []
+        tables = [chunk.rows for _, chunk in source.chunks()] if self.files else []
         few = self._in_memory([batch for table in tables for batch in table.to_batches()])
         self.clear()
         return few
@@ -164,7 +164,8 @@ class Stage:
         return Staged(schema=self.schema, on=self.on, chunks=tuple(lean))
 
     def clear(self) -> None:
-        """Delete what was staged in files; what a crash leaves is swept later."""
+        """Forget what was staged, and delete the files of it; those a crash leaves are swept."""
+        in_memory.cache_clear()
         if self.files:
             with suppress(MereError, OSError):
                 self.session.store.delete([file.path for file in self.files])
@@ -181,10 +182,10 @@ def require_unique(session: Session, staged: Staged) -> None:
         DuplicateKeyError: Naming some of the keys.
     """
     count, shown = 0, []
-    for _, rows, keys in Source(staged, session.store).tables():
-        count += len(keys.repeated)
-        names = list(staged.on)
-        found = rows.select(names).take(pa.array(keys.repeated[:_SHOWN]))
+    for _, chunk in Source(staged, session.store).chunks():
+        repeated = chunk.keys.repeated
+        count += len(repeated)
+        found = chunk.rows.select(list(staged.on)).take(pa.array(repeated[:_SHOWN]))
         shown += [", ".join(f"{n}={v}" for n, v in row.items()) for row in _texts(found)]
     if count:
         some = "; ".join(shown[:_SHOWN]) + ("; …" if count > _SHOWN else "")
@@ -201,7 +202,7 @@ def count_rows(staged: Staged, session: Session) -> int:
     """Count the staged rows."""
     if staged.chunks:
         return sum(file.rows for chunk in staged.chunks for file in chunk)
-    return sum(rows.num_rows for _, rows, _ in Source(staged, session.store).tables())
+    return sum(chunk.rows.num_rows for _, chunk in Source(staged, session.store).chunks())
 
 
 def extremes(table: pa.Table, name: str) -> tuple[pa.Scalar, pa.Scalar] | None:
