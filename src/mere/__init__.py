@@ -18,8 +18,10 @@ if TYPE_CHECKING:
         UnsupportedError,
     )
     from mere.lake import Lake
+    from mere.model.policy import Policy
     from mere.model.predicate import Expr, col, lit
     from mere.model.report import Report
+    from mere.ops.maintain.outcome import Maintenance
     from mere.scan import Scan
     from mere.table import Table
 
@@ -31,8 +33,10 @@ __all__ = [
     "Expr",
     "InvalidInputError",
     "Lake",
+    "Maintenance",
     "MereError",
     "NotFoundError",
+    "Policy",
     "Report",
     "Scan",
     "SchemaMismatchError",
@@ -51,6 +55,8 @@ __all__ = [
 _HOMES = {
     "Expr": "mere.model.predicate",
     "Lake": "mere.lake",
+    "Maintenance": "mere.ops.maintain.outcome",
+    "Policy": "mere.model.policy",
     "Report": "mere.model.report",
     "Scan": "mere.scan",
     "Table": "mere.table",

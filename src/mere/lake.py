@@ -6,7 +6,7 @@ from contextlib import contextmanager
 from dataclasses import replace
 from typing import TYPE_CHECKING, Any, NoReturn, Self
 
-from mere import ingesting, listing, ops, registry
+from mere import ingesting, listing, ops, registry, upkeep
 from mere.errors import InvalidInputError
 from mere.model.history import at as _at
 from mere.model.names import join_name
@@ -224,6 +224,8 @@ class Lake:
         return Table(self._session, ops.define.rename_table(self._session, name, to))
 
     ingest = ingesting.load_files
+    health = upkeep.lake_health
+    maintain = upkeep.maintain
 
     @contextmanager
     def transaction(

@@ -7,7 +7,9 @@ from typing import Any
 import pyarrow as pa
 
 from mere.model.files import DataFile
+from mere.model.health import Check
 from mere.model.history import Head, Snapshot
+from mere.model.keeping import Piece
 from mere.model.layout import key_names, partition_map
 
 _PARTITION = pa.map_(pa.string(), pa.string())
@@ -56,6 +58,30 @@ _SNAPSHOTS = pa.schema(
         ("changes", pa.string()),
         ("author", pa.string()),
         ("message", pa.string()),
+    ]
+)
+_HEALTH = pa.schema(
+    [
+        ("table", pa.string()),
+        ("check", pa.string()),
+        ("value", pa.float64()),
+        ("unit", pa.string()),
+        ("verdict", pa.string()),
+        ("advice", pa.string()),
+        ("read_bytes", pa.int64()),
+        ("write_bytes", pa.int64()),
+    ]
+)
+_WORK = pa.schema(
+    [
+        ("operation", pa.string()),
+        ("table", pa.string()),
+        ("state", pa.string()),
+        ("files", pa.int64()),
+        ("bytes", pa.int64()),
+        ("worth", pa.float64()),
+        ("seconds", pa.float64()),
+        ("detail", pa.string()),
     ]
 )
 
@@ -148,3 +174,16 @@ def snapshots_table(snapshots: Iterable[Snapshot]) -> pa.Table:
         for snapshot in snapshots
     ]
     return pa.Table.from_pylist(rows, schema=_SNAPSHOTS)
+
+
+def health_table(checks: Iterable[Check], *, lake: bool) -> pa.Table:
+    """List checks: check, value, unit, verdict, advice, bytes; of a lake, also of which table."""
+    rows = [{name: getattr(check, name) for name in _HEALTH.names} for check in checks]
+    found = pa.Table.from_pylist(rows, schema=_HEALTH)
+    return found if lake else found.drop_columns(["table"])
+
+
+def work_table(pieces: Iterable[Piece]) -> pa.Table:
+    """List the work of one run: operation, table, state, files, bytes, worth, seconds, detail."""
+    rows = [{name: getattr(piece, name) for name in _WORK.names} for piece in pieces]
+    return pa.Table.from_pylist(rows, schema=_WORK)

@@ -47,6 +47,7 @@ class Table:
     compact = upkeep.compact
     cluster = upkeep.cluster
     repartition = upkeep.repartition
+    health = upkeep.health
 
     def __init__(self, session: Session, name: str) -> None:
         """Name a table of a lake; `Lake.table` is the way to get one."""

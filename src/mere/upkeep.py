@@ -1,23 +1,32 @@
-"""The verbs that keep a table in shape: methods of `Table`, which has them from here."""
+"""The verbs that keep tables and lakes in shape: methods of `Table` and `Lake`, from here."""
 
 from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mere import ops, plan
+from mere import listing, ops, plan
 
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
+    import pyarrow as pa
+
     from mere.model.report import Report
+    from mere.ops.maintain.outcome import Maintenance
+    from mere.ops.maintain.policies import Given
     from mere.ports import Session
 
 
-class Named(Protocol):
+class Opened(Protocol):
+    """What a lake is made of."""
+
+    _session: Session
+
+
+class Named(Opened, Protocol):
     """What a table is made of."""
 
     name: str
-    _session: Session
 
 
 def compact(
@@ -157,3 +166,62 @@ def repartition(
     keys = (by,) if isinstance(by, str) else tuple(by)
     wanted = ops.maintain.Partitioning(by=keys, target_mb=target_mb, where=where)
     return ops.maintain.repartition(self._session, self.name, wanted=wanted, options=options)
+
+
+def health(self: Named, *, policy: Given = None) -> pa.Table:
+    """Say how the table lies on its storage, and what would help; from the catalog alone.
+
+    One row for each check: `value` with its `unit`; `verdict`, which is `good`, `note` for what
+    costs something and may be meant, or `act` for what `Lake.maintain` would do; and as `advice`
+    the very call that helps, with the bytes that it would read and write.
+
+    Args:
+        policy: The rules to judge by, as `Lake.maintain` takes them; None: the lake's own.
+
+    Example:
+        >>> trades.health().select(["check", "value", "verdict"]).to_pylist()[2]
+        {'check': 'small_files', 'value': 2.0, 'verdict': 'good'}
+    """
+    found = ops.maintain.health(self._session, self.name, ops.maintain.policy_of(policy))
+    return listing.health_table(found, lake=False)
+
+
+def lake_health(self: Opened, *, policy: Given = None) -> pa.Table:
+    """Say how the lake and each of its tables lie on the storage, and what would help.
+
+    The rows are those of `Table.health`, with the table that each is about; the first are about
+    the lake as a whole.
+
+    Args:
+        policy: The rules to judge by, as `maintain` takes them; None: the lake's own.
+    """
+    found = ops.maintain.lake_health(self._session, ops.maintain.policy_of(policy))
+    return listing.health_table(found, lake=True)
+
+
+def maintain(
+    self: Opened, policy: Given = None, *, dry_run: bool = False, memory_mb: int | None = None
+) -> Maintenance:
+    """Keep all tables in shape by the lake's rules, what is worth most first.
+
+    Old versions go; small files are merged, or put in order where there is one; deleted rows that
+    no version shows are dropped; files that nobody can reach are deleted. Each piece is a commit of
+    its own, which no version notices. When one fails the others are done all the same, and the
+    result says so. A second run finds nothing to do. Versions that a step of a pipeline has still
+    to read stay.
+
+    Args:
+        policy: A `mere.Policy`, a mapping, or the path of a TOML file; what it leaves open is said
+            by the options in the catalog.
+        dry_run: Only say what would be done.
+        memory_mb: How much is held in memory at a time; on Spark, by each task.
+
+    Raises:
+        InvalidInputError: If a rule cannot be meant, or the lake is open for reading only.
+
+    Example:
+        >>> lake.maintain({"budget_minutes": 30, "tables": {"trades": {"cluster_by": ["ts"]}}}).ok
+        True
+    """
+    rules = ops.maintain.policy_of(policy)
+    return ops.maintain.maintain(self._session, rules, dry_run=dry_run, memory_mb=memory_mb)

@@ -129,6 +129,7 @@ def steps(catalog, lake, dialect) -> Iterator[tuple[str, Counter[str]]]:
     yield counted("old plan", lambda: table.scan(where, version=3))
     yield counted("files", table.files)
     yield counted("partitions", table.partitions)
+    yield counted("health", table.health)
     yield counted("history", table.history)
     yield counted("feed", lambda: catalog.feed(catalog.head("t"), 0))
     yield counted("append", lambda: table.append([{"id": 1, "s": "a"}]))

@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from mere.catalogs import feeding as feeding
     from mere.catalogs import history as history
     from mere.catalogs import inlined_rows as inlined_rows
+    from mere.catalogs import leaving as leaving
     from mere.catalogs import loads as loads
     from mere.catalogs import memory as memory
     from mere.catalogs import moving as moving
@@ -36,6 +37,7 @@ _PARTS = (
     "feeding",
     "history",
     "inlined_rows",
+    "leaving",
     "loads",
     "memory",
     "moving",

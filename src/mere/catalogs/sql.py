@@ -19,7 +19,7 @@ from mere.model.history import NEWEST, At, Change, Committed, Head, Mark, Snapsh
 if TYPE_CHECKING:
     from collections.abc import Callable, Collection, Mapping, Sequence
 
-    from mere.model.clearing import Cleared, Tag, Upload
+    from mere.model.clearing import Cleared, Leftovers, Tag, Upload
     from mere.model.feed import Feed, Lineage
     from mere.model.files import DataFile, FileSet, StoredFile
     from mere.model.loading import Loaded
@@ -316,6 +316,11 @@ class SqlCatalog:
         self._require_writable()
         if rows:
             self._write(lambda link: catalogs.sweeping.done(link, rows))
+
+    def leftovers(self, head: Head | None, *, grace_s: float) -> Leftovers:
+        """Count what lies there beside the newest version, of one table or of all."""
+        with self._dialect.reading() as link:
+            return catalogs.leaving.leftovers(link, self._data_path, head, grace_s=grace_s)
 
     def audit(self) -> Audit:
         """Return what checks the catalog, and tells which files it lists."""

@@ -95,3 +95,17 @@ class Cleared:
             f"{f', {len(self.uploads)} upload(s) aborted' if self.uploads else ''}"
             f"{''.join(f'; {note}' for note in self.notes)}"
         )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Leftovers:
+    """What lies there beside the newest version, as the catalog alone tells it.
+
+    `old_files` with `old_bytes` are listed by older versions only; `scheduled` files by none, and
+    of them `ripe` have waited long enough to be deleted.
+    """
+
+    old_files: int = 0
+    old_bytes: int = 0
+    scheduled: int = 0
+    ripe: int = 0

@@ -2,6 +2,7 @@
 
 import re
 from collections.abc import Callable
+from math import inf
 
 from mere.errors import InvalidInputError
 from mere.model.durations import seconds
@@ -10,6 +11,9 @@ _SIZE = re.compile(r"(\d+(?:\.\d+)?)\s*([kmgt]?)(i?)b?", re.IGNORECASE)
 _POWERS = {"": 0, "k": 1, "m": 2, "g": 3, "t": 4}
 _CODECS = frozenset({"uncompressed", "snappy", "gzip", "zstd", "brotli", "lz4", "lz4_raw"})
 COPY_ON_WRITE = "copy-on-write"
+ORDERS = ("linear", "zorder", "hilbert")
+"""How rows can be ordered by several columns."""
+_AS_WRITTEN = ("interval", "list of columns")
 _KINDS = {
     "target_file_size": "size",
     "parquet_row_group_size_bytes": "size",
@@ -27,6 +31,14 @@ _KINDS = {
     "delete_older_than": "interval",
     "expire_older_than": "interval",
     "mere_write_mode": "mode",
+    "mere_min_files": "number of files",
+    "mere_cluster_by": "list of columns",
+    "mere_cluster_order": "order",
+    "mere_keep_last": "number of versions",
+    "mere_expire": "flag",
+    "mere_vacuum": "flag",
+    "mere_budget_mb": "amount",
+    "mere_budget_minutes": "amount",
 }
 
 
@@ -40,11 +52,11 @@ def option_text(key: str, value: object) -> str:
     if kind is None:
         msg = f"unknown option {key!r}"
         raise InvalidInputError(msg, hint=f"known options: {', '.join(sorted(_KINDS))}")
-    text = str(value).strip()
-    text = text if kind == "interval" else text.lower()
+    text = ",".join(map(str, value)) if isinstance(value, list | tuple) else str(value).strip()
+    text = text if kind in _AS_WRITTEN else text.lower()
     spelled = _SPELL[kind](text)
     if spelled is None:
-        article = "an" if kind == "interval" else "a"
+        article = "an" if kind[0] in "aeiou" else "a"
         msg = f"option {key!r} takes {article} {kind}, got {value!r}"
         raise InvalidInputError(msg)
     return spelled
@@ -87,6 +99,30 @@ def _mode(text: str) -> str | None:
     return text if text in {"merge-on-read", COPY_ON_WRITE} else None
 
 
+def _files(text: str) -> str | None:
+    return text if text.isdecimal() and int(text) > 1 else None
+
+
+def _versions(text: str) -> str | None:
+    return text if text.isdecimal() and int(text) > 0 else None
+
+
+def _amount(text: str) -> str | None:
+    try:
+        return text if 0 < float(text) < inf else None
+    except ValueError:
+        return None
+
+
+def _columns(text: str) -> str | None:
+    names = [name.strip() for name in text.split(",")]
+    return ",".join(names) if all(names) or not text else None
+
+
+def _order(text: str) -> str | None:
+    return text if text in ORDERS else None
+
+
 def _interval(text: str) -> str | None:
     try:
         seconds(text)
@@ -104,4 +140,9 @@ _SPELL: dict[str, Callable[[str], str | None]] = {
     "version": _version,
     "interval": _interval,
     "mode": _mode,
+    "number of files": _files,
+    "number of versions": _versions,
+    "list of columns": _columns,
+    "order": _order,
+    "amount": _amount,
 }

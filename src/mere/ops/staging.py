@@ -10,7 +10,7 @@ from typing import Any, NoReturn
 
 from mere.arrow.inlined import without
 from mere.errors import CommitConflictError, InvalidInputError, TableNotFoundError
-from mere.model.clearing import Cleared, Tag
+from mere.model.clearing import Cleared, Leftovers, Tag
 from mere.model.feed import Feed, Lineage
 from mere.model.files import DataFile, FileSet, StoredFile
 from mere.model.history import (
@@ -266,8 +266,11 @@ class StagedCatalog:
 
     def swept(self, rows: Sequence[int]) -> None:
         """Refuse, as `sweep` does."""
-        del rows
-        _refuse("files cannot be swept")
+        _refuse(f"{len(rows)} files cannot be swept")
+
+    def leftovers(self, head: Head | None, *, grace_s: float) -> Leftovers:
+        """Return what the real catalog counts."""
+        return self._catalog.leftovers(head, grace_s=grace_s)
 
     def audit(self) -> Audit:
         """Refuse: what waits in the transaction is in no catalog yet."""
@@ -319,8 +322,6 @@ class StagedCatalog:
                     next_column_id=now.next_column_id,
                     stable=False,
                 )
-            case _:
-                pass
         self._edits.append(edit)
 
     def _now(self, table_id: int) -> Head:

@@ -7,11 +7,11 @@ from mere.errors import InvalidInputError, UnsupportedError
 from mere.model.feed import Lineage, Trace
 from mere.model.history import Head
 from mere.model.layout import MIB
+from mere.model.options import ORDERS
 from mere.model.schema import Schema
 from mere.model.work import Plan, Rewrite, Sorting
-from mere.plan.rewrite import forecast, groups_alike, keeps_codec, write_of
+from mere.plan.rewrite import files_after, forecast, groups_alike, keeps_codec, write_of
 
-ORDERS = ("linear", "zorder", "hilbert")
 _MOST_COLUMNS = 8
 _UNORDERED = frozenset({"interval", "variant", "geometry"})
 
@@ -92,8 +92,7 @@ def plan_clustering(head: Head, lineage: Lineage, wanted: Clustering, *, memory_
         )
         for number, (traces, schema) in enumerate(chosen)
     )
-    after = sum(-(-_rows(task.inputs) // (task.rows_per_file or 1)) for task in tasks)
-    report = forecast("cluster", head, tasks, after=after)
+    report = forecast("cluster", head, tasks, after=sum(map(files_after, tasks)))
     return Plan(tasks=tasks, report=report, schemas=tuple(s for _, s in chosen), mark=mark)
 
 

@@ -17,6 +17,7 @@ WHOLE = 1 << 62
 """A size that no file reaches: what is planned as one file becomes one file."""
 _NEARLY_FULL = 0.75
 _DELETED = 0.3
+_THRESHOLD = "rewrite_delete_threshold"
 _CODEC = "parquet_compression"
 
 
@@ -26,13 +27,15 @@ class Sizes:
 
     Files of `target_mb` and `target_rows` are wanted, None sets no limit; in a partition with fewer
     than `min_files` small files nothing is done. Small is what is below `max_file_mb`, or three
-    quarters of the target.
+    quarters of the target. A file is also written anew when no version shows `max_deleted` of its
+    rows any more; None: as the table's option `rewrite_delete_threshold` says, or else 0.3.
     """
 
     target_mb: float | None = 128
     target_rows: int | None = None
     min_files: int = 2
     max_file_mb: float | None = None
+    max_deleted: float | None = None
 
     def check(self) -> None:
         """Refuse sizes that cannot be meant.
@@ -90,6 +93,9 @@ def plan_compaction(head: Head, lineage: Lineage, sizes: Sizes, *, memory_bytes:
         InvalidInputError: If a size cannot be meant.
     """
     sizes.check()
+    if sizes.max_deleted is None:
+        said = dict(head.layout.options).get(_THRESHOLD)
+        sizes = replace(sizes, max_deleted=_DELETED if said is None else float(said))
     chosen: list[tuple[list[Trace], Schema]] = []
     for traces, schema in groups_alike(lineage):
         chosen += [(group, schema) for group in _groups(traces, lineage, sizes)]
@@ -122,7 +128,7 @@ def _groups(traces: Sequence[Trace], lineage: Lineage, sizes: Sizes) -> Iterable
         if len(group) > 1 and not all(map(sizes.settles, marks)):
             yield group
     for trace in traces:
-        if trace.file.id not in merged and _is_sparse(trace, lineage.oldest):
+        if trace.file.id not in merged and is_sparse(trace, lineage.oldest, sizes.max_deleted or 0):
             yield [trace]
 
 
@@ -130,11 +136,16 @@ def _weight(trace: Trace) -> Weight:
     return trace.file.bytes, trace.file.rows
 
 
-def _is_sparse(trace: Trace, oldest: int) -> bool:
-    """Tell whether many rows of a file are gone for every version that is kept."""
+def is_sparse(trace: Trace, oldest: int, share: float) -> bool:
+    """Tell whether such a share of a file's rows is gone for every version that is kept."""
+    gone = useless_rows(trace, oldest)
+    return gone > 0 and gone >= trace.file.rows * share
+
+
+def useless_rows(trace: Trace, oldest: int) -> int:
+    """Count the rows of a file that no version shows which is kept."""
     gone = sum(d.rows for d in trace.deletes if (d.last or d.since) <= oldest)
-    gone += sum(snapshot <= oldest for _, snapshot in trace.gone)
-    return gone > 0 and gone >= trace.file.rows * _DELETED
+    return gone + sum(snapshot <= oldest for _, snapshot in trace.gone)
 
 
 def groups_alike(lineage: Lineage) -> Iterable[tuple[list[Trace], Schema]]:
@@ -190,6 +201,22 @@ def forecast(operation: str, head: Head, tasks: Sequence[Rewrite], *, after: int
         files_removed=len(files),
         planned_groups=tuple(tuple(trace.file.path for trace in task.inputs) for task in tasks),
     )
+
+
+def part_of(head: Head, plan: Plan, numbers: Sequence[int]) -> Plan:
+    """Return a plan with some of the tasks of another, numbered anew, and its own forecast."""
+    tasks = tuple(replace(plan.tasks[n], number=at) for at, n in enumerate(numbers))
+    told = forecast(plan.report.operation, head, tasks, after=sum(map(files_after, tasks)))
+    more = {name: getattr(plan.report, name) for name in ("zorder_columns", "overlap_before")}
+    schemas = tuple(plan.schemas[n] for n in numbers)
+    return replace(plan, tasks=tasks, schemas=schemas, report=replace(told, **more))
+
+
+def files_after(task: Rewrite) -> int:
+    """Return how many files come of a task, about."""
+    if task.rows_per_file is None:
+        return 1
+    return -(-sum(trace.file.rows for trace in task.inputs) // task.rows_per_file)
 
 
 def require_files(files: Sequence[DataFile], head: Head, where: object) -> None:

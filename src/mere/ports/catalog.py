@@ -9,7 +9,7 @@ from mere.model.files import DataFile, DeleteFile, FileSet, Fold, StoredFile
 from mere.model.history import NEWEST, At, Change, Committed, Head, Mark, Snapshot, View
 
 if TYPE_CHECKING:
-    from mere.model.clearing import Cleared, Tag, Upload
+    from mere.model.clearing import Cleared, Leftovers, Tag, Upload
     from mere.model.diagnosis import Finding, ListedFile
     from mere.model.feed import Feed, Lineage
     from mere.model.loading import Loaded
@@ -196,6 +196,10 @@ class Catalog(Protocol):
 
     def swept(self, rows: Sequence[int]) -> None:
         """Drop the scheduled rows whose files are gone."""
+        ...
+
+    def leftovers(self, head: Head | None, *, grace_s: float) -> Leftovers:
+        """Count what lies there beside the newest version, of one table or (None) of all."""
         ...
 
     def audit(self) -> Audit:

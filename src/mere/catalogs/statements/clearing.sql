@@ -28,6 +28,17 @@ SELECT f.delete_file_id, f.table_id, f.path, f.path_is_relative, f.file_size_byt
 FROM ducklake_delete_file f WHERE f.end_snapshot IS NOT NULL AND NOT EXISTS (
     SELECT 1 FROM ducklake_snapshot s
     WHERE s.snapshot_id >= f.begin_snapshot AND s.snapshot_id < f.end_snapshot);
+-- What only older versions list.
+-- name: ended_files
+SELECT count(*), sum(file_size_bytes) FROM ducklake_data_file WHERE end_snapshot IS NOT NULL
+UNION ALL
+SELECT count(*), sum(file_size_bytes) FROM ducklake_delete_file WHERE end_snapshot IS NOT NULL;
+-- name: ended_files_of
+SELECT count(*), sum(file_size_bytes) FROM ducklake_data_file
+WHERE table_id = :table AND end_snapshot <= :at
+UNION ALL
+SELECT count(*), sum(file_size_bytes) FROM ducklake_delete_file
+WHERE table_id = :table AND end_snapshot <= :at;
 -- name: deletes_of
 SELECT f.delete_file_id, f.table_id, f.path, f.path_is_relative, f.file_size_bytes
 FROM ducklake_delete_file f WHERE f.data_file_id IN (:ids);

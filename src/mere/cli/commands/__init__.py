@@ -8,6 +8,7 @@ from mere.cli.commands.doctoring import DOCTOR
 from mere.cli.commands.keeping import EXPIRE, INIT, TAG, VACUUM
 from mere.cli.commands.loading import INGEST
 from mere.cli.commands.looking import HISTORY, SHOW, SQL, TABLES
+from mere.cli.commands.maintaining import HEALTH, MAINTAIN
 from mere.cli.commands.shaping import CLUSTER, COMPACT, REPARTITION
 
 COMMANDS: tuple[Command, ...] = (
@@ -15,6 +16,6 @@ COMMANDS: tuple[Command, ...] = (
     *(TABLES, SHOW, SQL, HISTORY),
     *(INGEST, ADOPT),
     *(DELETE, UPDATE, UPSERT, DEDUPLICATE, RESTORE),
-    *(COMPACT, CLUSTER, REPARTITION),
+    *(HEALTH, MAINTAIN, COMPACT, CLUSTER, REPARTITION),
     *(TAG, EXPIRE, VACUUM, DOCTOR),
 )

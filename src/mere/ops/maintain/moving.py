@@ -47,6 +47,15 @@ def require_alone(session: Session) -> None:
         InvalidInputError: If it is one.
     """
     carry.require_writable(session)
+    require_settled(session)
+
+
+def require_settled(session: Session) -> None:
+    """Refuse to look at what rows may move inside a transaction.
+
+    Raises:
+        InvalidInputError: If it is one.
+    """
     if session.staged:
         msg = "rows cannot be moved between files inside a transaction"
         raise InvalidInputError(msg, hint="call it on the lake itself: it is a commit of its own")
