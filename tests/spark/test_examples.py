@@ -82,6 +82,9 @@ def test_the_page_stands_alone_and_shows_every_plot(toured):
     for words in ("Rows per step", "files", "Sizes", "Before and after"):
         assert words in text
     assert found.before.versions > found.after.versions
+    assert found.before.advice
+    assert found.after.advice == ()
+    assert all(call.replace('"', "&quot;") in text for call in found.before.advice)
     was, now = ({size.table: size for size in one.sizes} for one in (found.before, found.after))
     assert now["silver.trades"].files < was["silver.trades"].files
     assert {name: size.rows for name, size in now.items()} == {n: s.rows for n, s in was.items()}

@@ -1,6 +1,6 @@
 """Collect what a run of the market came to: for people who read it, and for the page."""
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
 from datetime import date
 from time import perf_counter
@@ -34,12 +34,16 @@ class Size:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Stored:
-    """How much lies in the lake's folder, how many versions show it, and the newest one alone."""
+    """How much lies in the lake's folder, how many versions show it, and the newest one alone.
+
+    `advice` are the calls that its health asks for.
+    """
 
     files: int
     bytes: int
     versions: int
     sizes: tuple[Size, ...]
+    advice: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,7 +86,15 @@ def stored(lake: Lake) -> Stored:
         bytes=sum(found),
         versions=lake.snapshots().num_rows,
         sizes=sizes(lake),
+        advice=tuple(dict.fromkeys(advice(lake))),
     )
+
+
+def advice(lake: Lake) -> Iterator[str]:
+    """Yield the calls that would do the lake good."""
+    for row in lake.health().to_pylist():
+        if row["verdict"] == "act":
+            yield row["advice"]
 
 
 def questions(day: date) -> tuple[tuple[str, str], ...]:

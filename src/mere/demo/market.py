@@ -10,8 +10,8 @@ from typing import Any
 
 from mere.demo import exchange
 from mere.lake import Lake
-from mere.model.clearing import Cleared
 from mere.model.report import Report
+from mere.ops.maintain import Maintenance
 from mere.spark import Pipeline, new, whole
 
 BRONZE, TRADES, BARS, DAYS = "bronze.messages", "silver.trades", "gold.bars", "gold.days"
@@ -64,6 +64,7 @@ def define(lake: Lake) -> None:
         sort_by="sequence",
         if_exists="ok",
     )
+    lake.set_option("mere_min_files", 2)  # a day is a partition: it shall become one file
 
 
 def receive(lake: Lake, messages: Any, day: date) -> Report:
@@ -123,12 +124,10 @@ def days(came: Any, every: Any) -> Any:
     return came.sparkSession.sql(DAYS_THAT_CHANGE, came=came, bars=every)
 
 
-def maintain(lake: Lake, *, older_than: str | float = "7 days") -> tuple[Report | Cleared, ...]:
+def maintain(lake: Lake, *, older_than: str | float = "7 days") -> Maintenance:
     """Merge small files, let old versions go, and delete the files that none shows.
 
     Each day of a feed leaves files, and each upsert notes rows that are gone; merged, they cost
-    less to read. What a tag names stays.
+    less to read. What a tag names stays, and so does what a step has still to read.
     """
-    merged = [lake.table(name).compact(message="maintenance") for name in TABLES]
-    market.run(lake)  # the steps pass over what merging did, before those versions can go
-    return (*merged, lake.expire(older_than=older_than), lake.vacuum(grace=older_than))
+    return lake.maintain({"expire_older_than": older_than, "delete_older_than": older_than})

@@ -116,7 +116,18 @@ def _sections(found: Findings) -> Iterator[str]:
         "Before and after maintenance",
         "Small files are merged, table by table. Then old versions go, and with them the files in "
         "the folder that only they showed; what a tag names stays.",
-        bars(list(_kept(found.before, found.after)), title="Before and after maintenance"),
+        bars(list(_kept(found.before, found.after)), title="Before and after maintenance")
+        + _advice(found.before, found.after),
+    )
+
+
+def _advice(before: Stored, after: Stored) -> str:
+    """Show what the health of the lake asked for."""
+    asked = "\n".join(before.advice) or "nothing"
+    left = "\n".join(after.advice) or "nothing"
+    return (
+        f"<p>What <code>lake.health()</code> asked for before:</p><pre>{escape(asked)}</pre>"
+        f"<p>and afterwards:</p><pre>{escape(left)}</pre>"
     )
 
 
@@ -175,6 +186,7 @@ def _kept(before: Stored, after: Stored) -> Iterator[Bar]:
     yield _went("files in the folder", before.files, after.files)
     said = _arrow(mib(before.bytes), mib(after.bytes))
     yield replace(_went("bytes in the folder", before.bytes, after.bytes), said=said)
+    yield _went("calls that would help", len(before.advice), len(after.advice))
 
 
 def _went(label: str, before: int, after: int) -> Bar:

@@ -11,7 +11,6 @@ from mere.demo.market import DAYS, TRADES, define, maintain, market
 from mere.demo.page import mib, page
 from mere.errors import AlreadyExistsError
 from mere.lake import Lake
-from mere.model.report import Report
 
 Say: TypeAlias = Callable[[str], None]
 
@@ -107,13 +106,12 @@ def _travel(lake: Lake, say: Say) -> None:
 
 def _measured(lake: Lake, days: tuple[Day, ...], say: Say, *, started: float) -> Findings:
     def keep() -> None:
+        _step(say, "Health: the catalog knows how files lie, and which call would help")
+        health = lake.health()
+        bad = [row["verdict"] == "act" for row in health.to_pylist()]
+        say(_grid(health.filter(bad).select(["table", "check", "value", "advice"])))
         _step(say, "Maintenance: small files are merged, old versions go, and the files with them")
-        for done in maintain(lake, older_than=0):
-            if isinstance(done, Report):
-                files = f"{done.before_file_count:,} -> {done.after_file_count:,} files"
-                say(f"{done.operation} {done.table}: {files}")
-            else:
-                say(str(done))
+        say(str(maintain(lake, older_than=0)))
 
     found = measured(lake, days, keep=keep, started=started)
     before, after = found.before, found.after
