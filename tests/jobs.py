@@ -15,6 +15,7 @@ from typing import Any, cast
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 from tests import crippled
 
 import mere
@@ -211,9 +212,24 @@ def repartition(lake: Lake) -> None:
     lake.table("a").repartition(["part", "bucket(2, id)"])
 
 
+def longer(batch: pa.Table) -> pa.Table:
+    """Add how long a text is."""
+    return batch.append_column("length", pc.utf8_length(batch["text"]))
+
+
+def reshape(lake: Lake) -> None:
+    """Send the rows of one table through a function into other partitions."""
+    lake.table("a").repartition(["part", "length"], transform=longer)
+
+
+def reshape_into(lake: Lake) -> None:
+    """Send the rows of one table through a function into a new one."""
+    lake.table("a").repartition(["length"], transform=longer, into="new")
+
+
 CHANGES = (
     *(append, overwrite, replace, transaction, vacuum, expire),
-    *(delete, update, upsert, merge, compact, cluster, repartition),
+    *(delete, update, upsert, merge, compact, cluster, repartition, reshape, reshape_into),
 )
 VERBS = {verb.__name__: verb for verb in CHANGES}
 

@@ -235,6 +235,11 @@ def reader(name: str) -> Any:
     return load(_READERS[name])
 
 
+def passage(session: Session, transform: Any, *, loose: bool) -> Any:
+    """Return what rows go through on their way to other partitions: a user's function, if any."""
+    return load("mere.transforming:passage")(session, transform, loose=loose)
+
+
 def taken(session: Session, data: Any, wanted: Callable[[], Schema]) -> tuple[Session, Any]:
     """Return the session that takes incoming data in, and the data ready to be looked at.
 

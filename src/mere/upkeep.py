@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import TYPE_CHECKING, Any, Protocol
 
-from mere import listing, ops, plan
+from mere import listing, ops, plan, registry
 
 if TYPE_CHECKING:
-    from collections.abc import Sequence
+    from collections.abc import Callable, Sequence
 
     import pyarrow as pa
 
@@ -130,8 +130,11 @@ def repartition(
     self: Named,
     by: str | Sequence[str],
     *,
+    transform: Callable[[Any], Any] | None = None,
+    into: str | None = None,
     target_mb: float = 128,
     where: Any = None,
+    allow_row_change: bool = False,
     dry_run: bool = False,
     memory_mb: int | None = None,
     message: str | None = None,
@@ -142,20 +145,36 @@ def repartition(
     one partition keep their order. When others change rows meanwhile, what they touched is done
     again before the commit. A dry run guesses from a sample how many partitions there will be.
 
+    With `transform`, rows become what a function makes of them, batch by batch and in their order:
+    an update of every row, which `changes` tells, while older versions stay as they are. It is
+    given what its first parameter is annotated with: a frame of polars (also without annotation),
+    of pandas, or a table or batch of pyarrow; on Spark the whole as a Spark DataFrame. It returns
+    any of them, with all columns of the table; new ones are added to it, and keys may name them. It
+    is called for a sample first, so it must not do anything else.
+
     Args:
         by: The keys, as `create_table` takes them: `["region", "month(ts)", "bucket(16, user)"]`;
             `[]` for none.
+        transform: The function that rows go through.
+        into: The name of a new table, made in the same commit, that takes the rows; this one stays
+            as it is. Its columns are those that the function returns.
         target_mb: How large files become at most, about.
         where: Only files that can hold a matching row; the others stay in the partitions they
-            have, and are read alike.
-        dry_run: Only say what would be done.
+            have, and are read alike. Neither with `transform` nor with `into`.
+        allow_row_change: Whether the function may leave out rows or make more. Then, and on Spark,
+            the old rows count as deleted and the new ones as inserted.
+        dry_run: Only say what would be done: partitions, files, bytes.
         memory_mb: How much is held in memory at a time; on Spark, by each task.
         message: What the history says of it.
 
     Raises:
-        UnknownColumnError: If a column does not exist; nothing was read.
-        InvalidInputError: If a key cannot be meant, or there would be far too many partitions;
-            nothing was written.
+        UnknownColumnError: If a key names no column; nothing was read, or of a function's only a
+            sample.
+        InvalidInputError: If a key cannot be meant, there would be far too many partitions, or the
+            function returned more or fewer rows; nothing was committed.
+        SchemaMismatchError: If the function left out a column, or a value does not fit.
+        TaskError: If the function failed.
+        AlreadyExistsError: If the new table exists.
         NoFilesError: If no file matches.
 
     Example:
@@ -164,8 +183,11 @@ def repartition(
     """
     options = ops.maintain.MoveOptions(dry_run=dry_run, memory_mb=memory_mb, message=message)
     keys = (by,) if isinstance(by, str) else tuple(by)
-    wanted = ops.maintain.Partitioning(by=keys, target_mb=target_mb, where=where)
-    return ops.maintain.repartition(self._session, self.name, wanted=wanted, options=options)
+    wanted = ops.maintain.Partitioning(by=keys, target_mb=target_mb, where=where, into=into)
+    if transform is None and into is None:
+        return ops.maintain.repartition(self._session, self.name, wanted=wanted, options=options)
+    way = registry.passage(self._session, transform, loose=allow_row_change)
+    return ops.maintain.reshape(self._session, self.name, way, wanted=wanted, options=options)
 
 
 def health(self: Named, *, policy: Given = None) -> pa.Table:

@@ -54,3 +54,11 @@ def test_repartition_moves_rows_and_a_dry_run_says_how_many_partitions(lake, mer
     assert (table.partition_by, table.count()) == (("bucket(2, id)",), before)
     assert mere_("repartition", "trades", "--by", "").code == 0
     assert (table.partition_by, table.count()) == ((), before)
+
+
+def test_repartition_copies_rows_into_a_new_table(lake, mere_):
+    table = scattered(lake)
+    copied = mere_("repartition", "trades", "--by", "bucket(2, id)", "--into", "new", "--json").json
+    assert (copied["table"], copied["rows_after"]) == ("main.new", table.count())
+    assert (lake.table("new").count(), table.partition_by) == (table.count(), ("side",))
+    assert mere_("repartition", "trades", "--by", "", "--into", "new").code != 0

@@ -40,7 +40,10 @@ def shown(lake):
 MOVES = {"compact", "cluster", "repartition"}
 
 
-@pytest.mark.parametrize("verb", ["compact", "cluster", "repartition"])
+STRIDES = {"compact": 1, "cluster": 2, "repartition": 2, "reshape": 3, "reshape_into": 5}
+
+
+@pytest.mark.parametrize("verb", STRIDES)
 def test_a_move_that_is_killed_at_any_step_is_whole_or_not_there(tmp_path, stage, verb):
     lakes = Lakes.made(tmp_path)
     before = scattered(lakes)
@@ -48,7 +51,7 @@ def test_a_move_that_is_killed_at_any_step_is_whole_or_not_there(tmp_path, stage
     job = {"verb": verb, "silent": ["rows", "write"]}
     calls, allowed = old_and_new(lakes, stage, **job)
     wrongs = []
-    steps = range(1, len(calls) + 1, 1 if verb == "compact" else 2)
+    steps = range(1, len(calls) + 1, STRIDES[verb])
     for at in steps:
         for when in (
             ("before", "after") if verb == "compact" else (("before", "after")[at % 4 // 2],)

@@ -2,6 +2,8 @@
 
 from collections import Counter
 
+import pyarrow as pa
+import pyarrow.compute as pc
 import pytest
 
 import mere
@@ -281,3 +283,36 @@ def test_files_that_a_restored_version_lists_again_wait_until_no_other_lists_the
         lake.vacuum(0)
         assert table.count() == 29
         assert lake.doctor(deep=True).healthy
+
+
+@pytest.mark.parametrize("place", ["sqlite", "postgresql"], indirect=True)
+def test_rows_that_went_through_a_function_are_told_as_updates_by_duckdb_too(place, ask, there):
+    ask(*SMALL[:4], "DELETE FROM t WHERE i BETWEEN 3 AND 50", limit=10)
+    with mere.connect(place[0]) as lake:
+        table = lake.table("t")
+        last = lake.version
+        seen, rows = there(range(1, last + 1)), ask("FROM t", limit=10)
+
+        def longer(batch: pa.Table) -> pa.Table:
+            return batch.append_column("n", pc.utf8_length(batch["s"]))
+
+        report = table.repartition(["s"], transform=longer)
+        assert (report.rows_updated, report.partitions) == (rows.total(), 5)
+        ours = Counter(tuple(row.values()) for row in table.changes(last + 1).to_pylist())
+        assert lake.doctor().healthy
+    now = there([last + 1])[last + 1]
+    assert now[0] == Counter((i, s, None if s is None else len(s)) for i, s in rows.elements())
+    assert now[1] == ours
+    assert {kind for _, _, kind, *_ in ours} == {"update_preimage", "update_postimage"}
+    assert there(range(1, last + 1)) == seen
+    ask("UPDATE t SET n = 5 WHERE i = 60", "DELETE FROM t WHERE i = 61", "SELECT 1")
+    with mere.connect(place[0]) as lake:
+        table = lake.table("t")
+        assert table.count("n = 5") == 1
+        gone = table.repartition([], transform=longer_still, allow_row_change=True)
+        assert (gone.rows_before, gone.rows_after) == (rows.total() - 1, 2 * rows.total() - 2)
+    assert ask("SELECT count(*) FROM t") == Counter([(2 * rows.total() - 2,)])
+
+
+def longer_still(batch: pa.Table) -> pa.Table:
+    return pa.concat_tables([batch, batch])

@@ -2,11 +2,13 @@
 
 import datetime as dt
 
+import polars as pl
 import pytest
+from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812
 
 import mere
-from mere.errors import SchemaMismatchError
+from mere.errors import InvalidInputError, SchemaMismatchError, TaskError
 
 pytestmark = pytest.mark.spark
 
@@ -134,3 +136,43 @@ def test_a_moment_means_the_same_for_spark_and_for_arrow(spark, lake):
     table = lake.on(spark).create_table("trades", COLUMNS)
     table.append(trades(spark, 0, 1))
     assert table.scan().to_arrow()["ts"].to_pylist() == [dt.datetime(2024, 1, 1, tzinfo=dt.UTC)]
+
+
+def test_rows_go_through_a_function_of_dataframes_into_other_partitions(spark, lake):
+    lake.create_table("trades", COLUMNS | {"n": "uint8", "u": "uuid"})
+    table = lake.on(spark).table("trades")
+    table.append(trades(spark, 0, 300))
+    lake.table("trades").delete("id = 5")
+    lake.table("trades").update({"n": "7"})
+    version, before = lake.version, lake.table("trades").scan().to_arrow().to_pylist()
+
+    def by_hour(frame):
+        return frame.withColumn("hour", F.hour(F.convert_timezone(None, F.lit("UTC"), "ts")))
+
+    would = table.repartition(["sym", "hour"], transform=by_hour, dry_run=True)
+    report = table.repartition(["sym", "hour"], transform=by_hour)
+    assert (lake.version, would.partitions, report.partitions) == (version + 1, 15, 15)
+    assert (report.rows_before, report.rows_after, report.rows_deleted) == (299, 299, 299)
+    now = lake.table("trades").scan().to_arrow()
+    assert [str(now.schema.field(n).type) for n in ("n", "hour")] == ["uint8", "int32"]
+    told = sorted(({**row, "hour": row["ts"].hour} for row in before), key=lambda row: row["id"])
+    assert sorted(now.to_pylist(), key=lambda row: row["id"]) == told
+    with pytest.raises(InvalidInputError, match="299 rows went into the function, 150 came out"):
+        table.repartition("sym", transform=lambda frame: frame.where("id % 2 = 0"))
+    copied = table.repartition("sym", into="even", transform=lambda f: f.where("id % 2 = 0"),
+                               allow_row_change=True)  # fmt: skip
+    assert (copied.rows_after, lake.table("even").count(), table.count()) == (150, 150, 299)
+    assert lake.table("even").schema.field("n").type == now.schema.field("n").type
+    with pytest.raises(TaskError, match="failed"):
+        table.repartition("sym", transform=lambda frame: frame.select("nope"))
+
+    def of_polars(df: pl.DataFrame) -> pl.DataFrame:
+        return df
+
+    for lake_, transform in ((lake.on(spark), of_polars), (lake, of_spark)):
+        with pytest.raises(InvalidInputError, match="the work is done"):
+            lake_.table("trades").repartition("sym", transform=transform)
+
+
+def of_spark(df: DataFrame) -> DataFrame:
+    return df

@@ -73,10 +73,11 @@ class DuckdbKernel:
             StorageError: If the temporary folder cannot be written.
         """
         codec = _codec(task)
+        memory = min(self.memory_bytes, task.memory_bytes or self.memory_bytes)
         with TemporaryDirectory(prefix="mere-") as scratch:
             job = _Job(task, store, scratch, codec)
             try:
-                with connect(scratch, self.memory_bytes, self.threads) as con:
+                with connect(scratch, memory, self.threads) as con:
                     batches = checked(pooled(stream(rows), task.schema), task)
                     return job.run(con, batches)
             except BaseException as error:

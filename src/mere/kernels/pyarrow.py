@@ -69,7 +69,8 @@ class PyarrowKernel:
         threads = self.threads or pa.cpu_count()  # one on an executor, which counts its own tasks
         little = len(first) <= 1 and sum(batch.nbytes for batch in first) < _LITTLE
         with InPlace() if little or threads == 1 else ThreadPoolExecutor(threads) as workers:
-            job = _Job(place, workers, threads=threads, memory=self.memory_bytes)
+            memory = min(self.memory_bytes, task.memory_bytes or self.memory_bytes)
+            job = _Job(place, workers, threads=threads, memory=memory)
             return job.run(chain(first, pools))
 
     def probe(self, task: Probe, *, store: Store) -> Result:

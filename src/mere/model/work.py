@@ -19,6 +19,7 @@ class Write:
     `schema` is the table's, with field ids: incoming columns are matched by name, cast when that
     loses nothing, filled with their default when missing. `intent` goes into the file names.
     `checks` are (name, SQL text) that every row must satisfy. Every row must match `only`, too.
+    With `memory_bytes`, the kernel holds no more than about so many, whatever its own settings say.
     """
 
     schema: Schema
@@ -28,6 +29,7 @@ class Write:
     checks: tuple[tuple[str, str], ...] = ()
     only: Expr | None = None
     max_open_files: int = 64
+    memory_bytes: int | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

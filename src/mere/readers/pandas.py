@@ -25,3 +25,9 @@ def read(
     table = bare(arrow.read(reading))
     frame: pd.DataFrame = table.to_pandas(types_mapper=types_mapper, **options)
     return frame
+
+
+def framed(table: pa.Table) -> pd.DataFrame:
+    """Return rows as a DataFrame whose columns keep their Arrow types."""
+    frame: pd.DataFrame = table.to_pandas(types_mapper=pd.ArrowDtype)
+    return frame

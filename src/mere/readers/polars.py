@@ -81,10 +81,11 @@ def _check(schema: Schema) -> None:
 
 
 def _types(schema: Schema) -> pl.Schema:
-    return _framed(bare_schema(to_arrow(schema, ids=False)).empty_table()).schema
+    return framed(bare_schema(to_arrow(schema, ids=False)).empty_table()).schema
 
 
-def _framed(table: pa.Table) -> pl.DataFrame:
+def framed(table: pa.Table) -> pl.DataFrame:
+    """Return rows whose columns have no meaning of their own as a DataFrame."""
     frame = pl.from_arrow(table, rechunk=False)
     return frame if isinstance(frame, pl.DataFrame) else frame.to_frame()
 
@@ -194,5 +195,5 @@ def _batches(
             reading, limit=rows if reading.limit is None else min(rows, reading.limit)
         )
     for table in streams.tables(reading):
-        frame = _framed(bare(table))
+        frame = framed(bare(table))
         yield frame if predicate is None else frame.filter(predicate)

@@ -1,7 +1,9 @@
 """Look at some rows of files, to guess how many partitions all of them would make."""
 
 from collections import Counter
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+
+import pyarrow as pa
 
 from mere.arrow import conformer
 from mere.arrow.partitions import split
@@ -27,21 +29,28 @@ def estimated(
     if len(chosen) > _FILES:
         chosen = [chosen[n * len(chosen) // _FILES] for n in range(_FILES)]
     forms = Forms()
+    groups = max(1, _FILES // len(chosen))
+    tables = (
+        Every.of(trace, store, forms).sampled(columns, forms, groups=groups, rows=_ROWS)
+        for trace in chosen
+    )
+    return counted(tables, columns, keys, of=sum(trace.file.rows for trace in traces))
+
+
+def counted(
+    tables: Iterable[pa.Table], columns: Schema, keys: Sequence[PartitionKey], *, of: int
+) -> Estimate:
+    """Count the partitions of some rows, `of` so many; tables may hold more columns than these."""
     counts: Counter[tuple[str | None, ...]] = Counter()
+    wanted = {name.casefold() for name in columns.names}
     rows = 0
-    for trace in chosen:
-        groups = max(1, _FILES // len(chosen))
-        table = Every.of(trace, store, forms).sampled(columns, forms, groups=groups, rows=_ROWS)
+    for table in tables:
         rows += table.num_rows
-        fitted = conformer(table.schema, columns)
-        for batch in table.combine_chunks().to_batches():
+        asked = table.select([name for name in table.column_names if name.casefold() in wanted])
+        fitted = conformer(asked.schema, columns)
+        for batch in asked.combine_chunks().to_batches():
             for texts, _, parts in split(fitted(batch), keys, columns):
                 counts[texts] += sum(part.num_rows for part in parts)
     often = Counter(counts.values())
-    return Estimate(
-        seen=len(counts),
-        once=often[1],
-        twice=often[2],
-        rows=rows,
-        whole=rows >= sum(trace.file.rows for trace in traces),
-    )
+    once, twice = often[1], often[2]
+    return Estimate(seen=len(counts), once=once, twice=twice, rows=rows, whole=rows >= of)

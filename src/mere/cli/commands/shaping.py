@@ -74,12 +74,13 @@ def _repartition_arguments(parser: argparse.ArgumentParser) -> None:
     parser.add_argument(
         "--by", metavar="KEYS", required=True, help="the keys: region,month(ts); '' for none"
     )
+    parser.add_argument("--into", metavar="NEW", help="a new table that takes the rows")
     _sizes(parser)
 
 
 def _repartition(call: Call) -> Answer:
     by = arguments.names(call["by"]) if call["by"].strip() else []
-    return reported(call.lake().table(call["table"]).repartition(by, **_options(call)))
+    return reported(call.lake().table(call["table"]).repartition(by, **_options(call, "into")))
 
 
 REPARTITION = Command(

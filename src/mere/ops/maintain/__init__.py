@@ -7,6 +7,7 @@ from mere.ops.maintain.moving import MoveOptions
 from mere.ops.maintain.outcome import Maintenance
 from mere.ops.maintain.policies import policy_of
 from mere.ops.maintain.repartitioning import Partitioning, repartition
+from mere.ops.maintain.reshaping import reshape
 from mere.ops.maintain.surveying import health, lake_health
 
 __all__ = [
@@ -20,4 +21,5 @@ __all__ = [
     "maintain",
     "policy_of",
     "repartition",
+    "reshape",
 ]

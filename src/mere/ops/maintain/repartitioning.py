@@ -33,11 +33,15 @@ _NO_ROWS = Estimate(seen=0, once=0, twice=0, rows=0, whole=True)
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Partitioning:
-    """By what rows shall be partitioned, in files of what size, and which files."""
+    """By what rows shall be partitioned, in files of what size, and which files.
+
+    `into` is the new table that they go to; None: they stay in theirs.
+    """
 
     by: tuple[str, ...]
     target_mb: float = 128
     where: Any = None
+    into: str | None = None
 
     def check(self) -> None:
         """Refuse what cannot be meant, whatever the table is.
