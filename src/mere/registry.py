@@ -177,6 +177,33 @@ def store(url: str, storage_options: Mapping[str, str] | None) -> Store:
     return opened
 
 
+def store_of(
+    path: str | os.PathLike[str],
+    *,
+    filesystem: Any,
+    storage_options: Mapping[str, str] | None,
+) -> Store:
+    """Open the store of a folder, in a filesystem of fsspec or pyarrow where one is given.
+
+    Raises:
+        InvalidInputError: If options come beside a filesystem, which has its own.
+    """
+    if filesystem is None:
+        return store(root_of(path), storage_options)
+    if storage_options:
+        msg = "storage_options say how to reach a storage, and a filesystem is given already"
+        raise InvalidInputError(msg, hint="give one of both")
+    opened: Store = load("mere.stores:from_filesystem")(filesystem, os.fspath(path))
+    return opened
+
+
+def folder_catalog(store: Store, *, read_only: bool, **terms: Any) -> Catalog:
+    """Return what a plain folder tells of itself, as a catalog."""
+    module = load("mere.catalogs.directory")
+    made: Catalog = module.DirectoryCatalog(store, module.Terms(**terms), read_only=read_only)
+    return made
+
+
 class _Later:
     """The kernel of a name, loaded when one of its methods is first used: readers never do."""
 

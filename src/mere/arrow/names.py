@@ -19,9 +19,16 @@ def uuid7() -> UUID:
     return UUID(int=(millis << 80) | (7 << 76) | (fraction << 64) | low)
 
 
-def file_name(intent: str) -> str:
-    """Return the name of a new data file; the intent tells whose it is until it is committed."""
-    return f"{uuid7()}-{intent}.parquet"
+STAGED = ".staged"
+"""How files end that get their names later: nobody takes them for data."""
+
+
+def file_name(intent: str, *, named: bool = True) -> str:
+    """Return the name of a new data file; the intent tells whose it is until it is committed.
+
+    One that is not `named` yet gets its name with the commit.
+    """
+    return f"{uuid7()}-{intent}{'.parquet' if named else STAGED}"
 
 
 def delete_file_name(intent: str) -> str:

@@ -302,7 +302,8 @@ class _Job:
 
     def _stored(self, local: Path, target: _Target, written: dict[str, Any]) -> DataFile:
         task = self.task
-        path = f"{task.folder}{target.folder}{file_name(task.intent)}"
+        name = file_name(task.intent, named=not task.layout.plain)
+        path = f"{task.folder}{target.folder}{name}"
         with local.open("rb") as source, self.store.writer(path) as sink:
             shutil.copyfileobj(source, sink, _BLOCK)
         bounds = _bounds(task.schema, written["column_statistics"])

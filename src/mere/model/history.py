@@ -90,8 +90,8 @@ class Head:
 
     @property
     def full_name(self) -> str:
-        """Spell the table as `schema.table`."""
-        return join_name(self.namespace, self.name)
+        """Spell the table as `schema.table`; one that is in no schema has its name alone."""
+        return join_name(self.namespace, self.name) if self.namespace else self.name
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

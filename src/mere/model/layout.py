@@ -45,7 +45,8 @@ class Layout:
 
     With `copy_on_write`, a file of which rows go or change is written anew; with `sorts_later`,
     rows stay in the order in which they come until somebody orders them. `page_version` is the
-    version of data pages, 1 or 2.
+    version of data pages, 1 or 2. With `plain`, files hold the table's columns and nothing else,
+    and get their names when they are committed: others read the folder that they lie in.
     """
 
     id: int | None = None
@@ -60,6 +61,7 @@ class Layout:
     copy_on_write: bool = False
     sorts_later: bool = False
     page_version: int = 1
+    plain: bool = False
     options: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:

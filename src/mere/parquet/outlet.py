@@ -54,7 +54,8 @@ class Outlet:
             self.close()
         rows = ordered(table, place.task.schema, layout)
         if self._open is None:
-            path = f"{place.task.folder}{place.folder}{file_name(place.task.intent)}"
+            name = file_name(place.task.intent, named=not layout.plain)
+            path = f"{place.task.folder}{place.folder}{name}"
             self._open = _OpenFile(place, path, rows, nan)
         self._open.write(rows)
         if self._open.size() >= layout.target_file_bytes:

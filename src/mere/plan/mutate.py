@@ -150,7 +150,7 @@ def probes(
     )
     anew = replace(bare, write=write, copies=True)
     columns = with_origins(head.schema) if copies else with_row_ids(head.schema)
-    kept = write and replace(write, schema=columns)
+    kept = write if head.layout.plain else write and replace(write, schema=columns)
     usual = replace(bare, write=kept, copies=copies)
     tasks = [replace(usual, inputs=dealt) for dealt in deal(known, together=writes)]
     tasks += [replace(anew, inputs=dealt) for dealt in deal(fresh, together=True)]

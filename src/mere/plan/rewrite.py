@@ -173,7 +173,8 @@ def write_of(head: Head, schema: Schema, traces: Sequence[Trace]) -> Write:
     inside = path.startswith(head.folder)
     folder = path[: path.rindex("/") + 1] if inside else head.folder
     layout = replace(head.layout, id=None, keys=(), order=(), target_file_bytes=WHOLE)
-    return Write(schema=with_versions(schema), layout=layout, folder=folder, intent="")
+    written = schema if head.layout.plain else with_versions(schema)
+    return Write(schema=written, layout=layout, folder=folder, intent="")
 
 
 def keeps_codec(layout: Layout) -> bool:

@@ -57,6 +57,16 @@ class Store(Protocol):
         """Delete files; those that are gone already are fine."""
         ...
 
+    def move(self, path: str, to: str) -> None:
+        """Give a whole file a new name, at which nothing lies that anybody wants to keep.
+
+        It is there whole under one name or the other at any time, or for a while under both.
+
+        Raises:
+            StorageError: If there is no such file, with the storage's word for that as its cause.
+        """
+        ...
+
     def uploads(self) -> Sequence[Upload]:
         """List the uploads in parts below the root that were begun and not finished.
 

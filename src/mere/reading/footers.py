@@ -80,7 +80,7 @@ def naming(path: str) -> Iterator[None]:
     try:
         yield
     except StorageError as error:
-        if not _is_missing(error):
+        if not is_missing(error):
             raise
         raise _missing(path) from error
     except FileNotFoundError as error:
@@ -101,7 +101,8 @@ def _missing(path: str) -> CorruptionError:
     return CorruptionError(f"{path} is listed by the catalog, but it is not there", hint=_HINT)
 
 
-def _is_missing(error: BaseException) -> bool:
+def is_missing(error: BaseException) -> bool:
+    """Tell whether a storage says that a file is not there."""
     cause: BaseException | None = error
     while cause is not None:
         if isinstance(cause, FileNotFoundError) or type(cause).__name__ == "NotFoundError":

@@ -73,7 +73,9 @@ class _Job:
         self.sort = sort
         self.store = store
         self.forms = Forms()
-        self.payload = Schema(fields=task.write.schema.fields[:-2])
+        self.plain = task.write.layout.plain
+        columns = task.write.schema.fields
+        self.payload = Schema(fields=columns if self.plain else columns[:-2])
         self.copied = any(map(self._holds_copies, task.inputs))
         self.write = self._with_codec()
         self.columns = to_arrow(self.write.schema, ids=False)
@@ -162,11 +164,13 @@ class _Job:
                 since = since.filter(pa.array(needed))
         if table.num_rows:
             hidden = [pa.array(row_ids), pa.array(began), *([since] if self.copied else [])]
-            columns = [*table.columns, *map(_chunked, hidden)]
+            columns = [*table.columns, *map(_chunked, () if self.plain else hidden)]
             yield from pa.Table.from_arrays(columns, schema=self.columns).to_batches()
 
     def described(self, file: DataFile) -> DataFile:
         """Say since when a new file counts, and which of its rows are gone."""
+        if self.plain:
+            return file
         came = file.bounds[SNAPSHOT_ID]
         first, last = int(came.minimum or 0), int(came.maximum or 0)
         since = max(first, self.task.oldest)

@@ -18,7 +18,7 @@ from mere.ports import Store
 from mere.stores.local import open_local
 from mere.stores.paths import LOCAL_SCHEMES, scheme_of
 
-__all__ = ["from_fsspec", "from_obstore", "open_store"]
+__all__ = ["from_filesystem", "from_fsspec", "from_obstore", "open_store"]
 
 _OBJECTS = frozenset({"s3", "s3a", "gs", "gcs", "az", "azure", "abfs", "abfss"})
 
@@ -62,6 +62,21 @@ def from_fsspec(filesystem: Any, root: str) -> Store:
     """Open the store of a folder in an fsspec filesystem that exists already."""
     store: Store = _module("fsspec").adopt_fsspec(filesystem, root, elsewhere=open_store)
     return store
+
+
+def from_filesystem(filesystem: Any, root: str) -> Store:
+    """Open the store of a folder in a filesystem of fsspec or of pyarrow.
+
+    Raises:
+        InvalidInputError: If it is neither.
+    """
+    if type(filesystem).__module__.split(".")[0] == "pyarrow":
+        adopted: Store = _module("fsspec").adopt_arrow(filesystem, root, elsewhere=open_store)
+        return adopted
+    if not hasattr(filesystem, "storage_options"):
+        msg = f"filesystem takes one of fsspec or pyarrow, got {type(filesystem).__name__}"
+        raise InvalidInputError(msg)
+    return from_fsspec(filesystem, root)
 
 
 def from_obstore(client: Any, url: str) -> Store:

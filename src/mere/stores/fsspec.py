@@ -12,8 +12,10 @@ from urllib.parse import urlsplit
 
 import fsspec
 import pyarrow as pa
+from fsspec.implementations.arrow import ArrowFSWrapper
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
+from pyarrow import fs
 
 from mere.errors import (
     AlreadyExistsError,
@@ -90,6 +92,18 @@ def adopt_fsspec(
     return FsspecStore(
         f"{protocol}://{path}".rstrip("/") + "/", kind, given, frozenset(), elsewhere, filesystem
     )
+
+
+def adopt_arrow(
+    filesystem: Any, root: str, *, elsewhere: Callable[[str], Any] | None = None
+) -> Any:
+    """Open the store of a folder in a filesystem of pyarrow."""
+    while isinstance(filesystem, fs.SubTreeFileSystem):
+        root = f"{filesystem.base_path.rstrip('/')}/{root.strip('/')}"
+        filesystem = filesystem.base_fs
+    if isinstance(filesystem, fs.LocalFileSystem):
+        return open_local(root, elsewhere=elsewhere)
+    return adopt_fsspec(ArrowFSWrapper(filesystem), root, elsewhere=elsewhere)
 
 
 def revive(
@@ -208,6 +222,14 @@ class FsspecStore:
             return
         for target in targets:
             self._delete(target)
+
+    def move(self, path: str, to: str) -> None:
+        """Copy a file where it lies, then delete the old name."""
+        source, target = self._below(path), self._below(to)
+        with self._speaking("move", source):
+            self.fs.makedirs(target.rpartition("/")[0], exist_ok=True)
+            self.fs.cp_file(source, target)
+        self._delete(source)
 
     def uploads(self) -> Sequence[Upload]:
         """List the uploads in parts that were begun and not finished; known for S3 only."""

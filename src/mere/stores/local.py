@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Paths stay the strings that the catalog and other engines see:
-# ruff: noqa: PTH103, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
 import errno
 import os
 from contextlib import contextmanager, suppress
@@ -165,6 +165,14 @@ class LocalStore:
         for target in [self._below(path) for path in paths]:
             with _speaking("delete", target), suppress(FileNotFoundError):
                 os.unlink(target)
+
+    def move(self, path: str, to: str) -> None:
+        """Rename a file; the new name is on the disk before this returns."""
+        source, target = self._below(path), self._below(to)
+        with _speaking("move", source):
+            self._make_folders(os.path.dirname(target))
+            os.replace(source, target)
+            self._settle(target)
 
     def uploads(self) -> Sequence[Upload]:
         """Return nothing: what is half written here is a file."""

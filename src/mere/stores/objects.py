@@ -200,6 +200,13 @@ class ObjectStore:
             except FileNotFoundError:
                 self._delete_each(keys)
 
+    def move(self, path: str, to: str) -> None:
+        """Have the storage copy an object, then delete the old name: there is no other way."""
+        source, target = self._key(path), self._key(to)
+        with self._speaking("move", source):
+            obstore.copy(self.client, source, target)
+        self.delete((path,))
+
     def uploads(self) -> Sequence[Upload]:
         """List the uploads in parts below the root that were begun and not finished.
 

@@ -1,0 +1,124 @@
+"""Swap files of a folder: what a journal says happens as a whole, whoever brings it to its end.
+
+Once the journal is written the change is committed. Its files are published first, under names
+that nobody had, then the old ones go, then the journal: each step may be done twice, by anyone.
+"""
+
+import json
+from collections.abc import Mapping
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from datetime import datetime
+from functools import partial
+from typing import Any
+
+from mere.errors import StorageError
+from mere.model.files import StoredFile
+from mere.ports import Store
+from mere.reading.footers import is_missing
+
+HIDDEN = "_mere/"
+"""Where all lies that is no data; names that begin so are hidden from every reader."""
+ENDING = ".journal"
+_AT_ONCE = 16
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Coming:
+    """A file that waits under a hidden name, and the name that it gets."""
+
+    staged: str
+    path: str
+    bytes: int
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Journal:
+    """Which files come and which go; one that is `void` says that nothing ever will."""
+
+    id: str
+    comes: tuple[Coming, ...] = ()
+    goes: tuple[StoredFile, ...] = ()
+    void: bool = False
+
+    @property
+    def path(self) -> str:
+        """Where it lies."""
+        return f"{HIDDEN}{self.id}{ENDING}"
+
+    def dump(self) -> bytes:
+        """Spell it as JSON."""
+        told = {
+            "id": self.id,
+            "void": self.void,
+            "comes": [[file.staged, file.path, file.bytes] for file in self.comes],
+            "goes": [[f.path, f.bytes, f.modified.isoformat(), f.etag] for f in self.goes],
+        }
+        return json.dumps(told).encode()
+
+
+def load(data: bytes) -> Journal | None:
+    """Read a journal; None when it was not written to its end."""
+    try:
+        told: dict[str, Any] = json.loads(data)
+    except ValueError:
+        return None
+    comes = (Coming(staged=staged, path=path, bytes=size) for staged, path, size in told["comes"])
+    goes = (
+        StoredFile(path=path, bytes=size, modified=datetime.fromisoformat(at), etag=etag)
+        for path, size, at, etag in told["goes"]
+    )
+    return Journal(id=told["id"], comes=tuple(comes), goes=tuple(goes), void=told["void"])
+
+
+def listed(store: Store) -> dict[str, StoredFile]:
+    """List everything below a folder, by its path from there; links to files are files."""
+    found = (
+        StoredFile(
+            path=file.path.removeprefix(store.url),
+            bytes=file.bytes,
+            modified=file.modified,
+            etag=file.etag,
+        )
+        for file in store.list(store.url)
+    )
+    return {file.path: file for file in found}
+
+
+def journals(store: Store, found: Mapping[str, StoredFile]) -> list[Journal]:
+    """Return the journals of changes that are committed, and not done yet."""
+    names = [path for path in found if path.startswith(HIDDEN) and path.endswith(ENDING)]
+    read = [load(data) for name in sorted(names) if (data := read_if_there(store, name))]
+    return [journal for journal in read if journal is not None and not journal.void]
+
+
+def finish(store: Store, journal: Journal, found: Mapping[str, StoredFile]) -> None:
+    """Bring a swap to its end, from wherever it was left: `found` is what lies in the folder."""
+    with ThreadPoolExecutor(_AT_ONCE) as pool:
+        tuple(pool.map(partial(_publish, store, found), journal.comes))
+    store.delete([gone.path for gone in journal.goes if found.get(gone.path) == gone])
+    store.delete([journal.path])
+
+
+def _publish(store: Store, found: Mapping[str, StoredFile], coming: Coming) -> None:
+    there = found.get(coming.path)
+    waits = coming.staged in found
+    if there is not None and there.bytes == coming.bytes:
+        if waits:
+            store.delete([coming.staged])
+    elif waits:
+        try:
+            store.move(coming.staged, coming.path)
+        except StorageError as error:
+            if not is_missing(error):
+                raise  # else someone who took us for dead has done it
+
+
+def read_if_there(store: Store, path: str) -> bytes | None:
+    """Return the bytes of a small file, None when it is gone."""
+    try:
+        return store.read(path)
+    except StorageError as error:
+        if is_missing(error):
+            return None
+        raise

@@ -1,0 +1,161 @@
+"""Look at a folder, and learn from footers what lies in it; each footer is read once."""
+
+import os
+from collections.abc import Iterable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import partial
+from threading import Lock
+
+from mere.arrow.paths import is_data, is_table_of_others
+from mere.catalogs.directory.journal import HIDDEN, Journal, finish, journals, listed
+from mere.catalogs.directory.locking import Watch, holder_of, locked
+from mere.errors import InvalidInputError, MereError, StorageError
+from mere.model.adoption import Stranger
+from mere.model.files import StoredFile
+from mere.model.mapping import folder_names
+from mere.ports import Store
+from mere.reading.footers import is_missing
+from mere.reading.strangers import look
+
+_MOST_LOOKS = 12
+_FOOTERS_A_CORE = 8
+_NAMED = 5
+
+
+def settled(store: Store, *, patience_s: float, read_only: bool) -> tuple[StoredFile, ...]:
+    """Return the data files of a folder, as they lie before or after every commit.
+
+    A commit of somebody else that is on its way is waited for, one that died is brought to its
+    end. A listing takes its time, so it counts when the next one says the same.
+    """
+    watch = Watch(store, patience_s)
+    before: Mapping[str, StoredFile] | None = None
+    for _ in range(_MOST_LOOKS):
+        found = _listed(store)
+        if found is None:
+            before = None
+            continue
+        pending = journals(store, found)
+        if pending and read_only:
+            return _data(_as_if_done(found, pending))
+        while pending and not _helped(store, watch):
+            found = listed(store)
+            pending = journals(store, found)
+        data = _data(found)
+        if before is not None and not pending and before == {f.path: f for f in data}:
+            return data
+        before = None if pending else {f.path: f for f in data}
+    return _data(listed(store))  # others come and go all the time: each file is whole
+
+
+def _listed(store: Store) -> dict[str, StoredFile] | None:
+    """List a folder; None when a file went while this was done."""
+    try:
+        return listed(store)
+    except StorageError as error:
+        if not is_missing(error):
+            raise
+        return None
+
+
+def _helped(store: Store, watch: Watch) -> bool:
+    """Bring a swap to its end when nobody does; tell whether that was done."""
+    holder = holder_of(store)
+    if holder is not None and not watch.is_over(holder):
+        return False
+    with locked(store, patience_s=watch.patience_s):
+        found = listed(store)
+        for journal in journals(store, found):
+            finish(store, journal, found)
+    return True
+
+
+def _as_if_done(
+    found: Mapping[str, StoredFile], pending: Iterable[Journal]
+) -> dict[str, StoredFile]:
+    """Return what a folder holds once its swaps are done, by the names that files have now."""
+    left = dict(found)
+    for journal in pending:
+        for gone in journal.goes:
+            if left.get(gone.path) == gone:
+                del left[gone.path]
+        for coming in journal.comes:
+            waits = found.get(coming.staged)
+            if coming.path not in left and waits is not None:
+                left[coming.path] = waits
+    return left
+
+
+def _data(found: Mapping[str, StoredFile]) -> tuple[StoredFile, ...]:
+    for path in found:
+        what = is_table_of_others(path)
+        if what:
+            msg = f"the folder is a {what} table: its own log says which files count"
+            raise InvalidInputError(msg, hint="read it with a reader of that format")
+    return tuple(found[path] for path in sorted(found) if is_data(path))
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Known:
+    """A file whose footer was read: `id` and `first_row` stay as long as it stays as it is."""
+
+    id: int
+    first_row: int
+    stored: StoredFile
+    stranger: Stranger
+
+
+@dataclass(slots=True)
+class Shelf:
+    """What was learned of files, as long as they lie there unchanged; shared by threads."""
+
+    store: Store
+    known: dict[StoredFile, Known] = field(default_factory=dict)
+    files: int = 0
+    rows: int = 0
+    lock: Lock = field(default_factory=Lock)
+
+    def learn(self, found: Sequence[StoredFile]) -> tuple[Known, ...]:
+        """Read the footers that are new, side by side, and forget the files that went."""
+        with self.lock:
+            new = [file for file in found if file not in self.known]
+            for stored, stranger in zip(new, looked_at(self.store, new), strict=True):
+                self.files += 1
+                self.known[stored] = Known(
+                    id=self.files, first_row=self.rows, stored=stored, stranger=stranger
+                )
+                self.rows += stranger.file.rows
+            self.known = {file: self.known[file] for file in found}
+            return tuple(sorted(self.known.values(), key=lambda known: known.id))
+
+
+def looked_at(store: Store, found: Sequence[StoredFile]) -> list[Stranger]:
+    """Read footers side by side.
+
+    Raises:
+        MereError: Naming the files that are broken or that no table can hold.
+    """
+    if not found:
+        return []
+    with ThreadPoolExecutor(_FOOTERS_A_CORE * (os.cpu_count() or 1)) as pool:
+        seen = list(pool.map(partial(_look, store=store), found))
+    broken = [error for error in seen if isinstance(error, MereError)]
+    if broken:
+        first = broken[0]
+        more = [f"and {len(broken) - _NAMED} more"] if len(broken) > _NAMED else []
+        msg = "; ".join([*(error.message for error in broken[:_NAMED]), *more])
+        raise type(first)(msg, hint=first.hint) from first
+    return [stranger for stranger in seen if isinstance(stranger, Stranger)]
+
+
+def _look(file: StoredFile, *, store: Store) -> Stranger | MereError:
+    try:
+        return replace(look(file, store=store), folders=folder_names(_shown(file.path)))
+    except MereError as error:
+        return error
+
+
+def _shown(path: str) -> str:
+    """Return the path that counts for folders: a file that waits lies below those it goes to."""
+    return path.removeprefix(HIDDEN)

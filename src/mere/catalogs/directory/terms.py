@@ -1,0 +1,36 @@
+"""Say what a folder cannot tell of itself."""
+
+from dataclasses import dataclass
+
+from mere.model.layout import Layout
+from mere.model.schema import Schema
+
+PATIENCE_S = 60.0
+"""How long others wait for a maintainer that does nothing, and of which nobody can tell more."""
+STALE_S = 86_400.0
+"""How old a file must be that was begun and not finished, to be nobody's any more."""
+CODEC = "parquet_compression"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Terms:
+    """What holds for a folder while it is open.
+
+    `schema` and `partition_by` are those of a folder without files. `compression` is the codec of
+    all that is written; None: zstd for new rows, and files that are merged keep theirs. `prefix`
+    is how the names of new files begin; None: by what is done.
+    """
+
+    schema: Schema | None = None
+    partition_by: tuple[str, ...] = ()
+    compression: str | None = None
+    prefix: str | None = None
+    patience_s: float = PATIENCE_S
+
+    def layout(self) -> Layout:
+        """Return how files are written, whatever their partitions."""
+        plain = Layout(plain=True, copy_on_write=True)
+        if self.compression is None:
+            return plain
+        codec = self.compression
+        return Layout(plain=True, copy_on_write=True, compression=codec, options=((CODEC, codec),))

@@ -1,0 +1,86 @@
+"""A plain folder of Parquet files takes every verb of a table, and stays a plain folder."""
+
+from datetime import date
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+import mere
+from mere.datasets import folder
+from mere.errors import NoFilesError, UnsupportedError
+
+
+def filled(path: Path, files: int = 3) -> str:
+    """Make a folder of files with ten rows each, as somebody else would."""
+    path.mkdir(parents=True, exist_ok=True)
+    for n in range(files):
+        rows = {"id": range(n * 10, n * 10 + 10), "v": [f"v{n}"] * 10}
+        pq.write_table(pa.table(rows), path / f"f{n}.parquet")
+    return str(path)
+
+
+def names(path: str) -> list[str]:
+    """Return the names in a folder that are not hidden."""
+    return [entry.name for entry in Path(path).iterdir() if entry.name[0] not in "._"]
+
+
+def others(path: str) -> list[Any]:
+    """Return the rows that another reader finds by a glob."""
+    return duckdb.sql(f"SELECT * FROM '{path}/**/*.parquet' ORDER BY ALL").fetchall()
+
+
+@pytest.mark.parametrize("kernel", ["pyarrow", "duckdb"])
+def test_rows_come_change_and_go_and_others_see_the_same(tmp_path, kernel):
+    path = filled(tmp_path / "d")
+    table = folder(path, kernel=kernel)
+    assert table.count() == 30
+    table.append({"id": [100, 101], "v": ["a", None]})
+    assert table.compact().compacted_file_count == 4
+    assert table.delete("id < 5").rows_deleted == 5
+    assert table.update(set={"v": "'q'"}, where="id = 7").rows_updated == 1
+    done = table.upsert([{"id": 7, "v": "up"}, {"id": 500, "v": "new"}], on="id")
+    assert (done.rows_inserted, done.rows_updated) == (1, 1)
+    expected = {n: f"v{n // 10}" for n in range(5, 30)} | {7: "up", 100: "a", 101: None, 500: "new"}
+    assert dict(others(path)) == expected
+    assert dict(folder(path).scan().to_duckdb().fetchall()) == expected
+    assert all(name.endswith(".parquet") for name in names(path))
+
+
+def test_files_are_named_by_what_was_done(tmp_path):
+    path = filled(tmp_path / "d")
+    table = folder(path)
+    table.compact()
+    assert [name.partition("-")[0] for name in names(path)] == ["compact"]
+    table.cluster("id")
+    assert [name.partition("-")[0] for name in names(path)] == ["optimized"]
+
+
+def test_a_folder_that_is_missing_or_empty_is_told_so(tmp_path):
+    with pytest.raises(NoFilesError, match="no matching Parquet files were found under"):
+        folder(tmp_path / "nowhere")
+    begun = folder(tmp_path / "new", schema={"id": "int64", "d": "date"}, partition_by="d")
+    assert begun.count() == 0
+    begun.append([{"id": 1, "d": date(2026, 1, 2)}])
+    assert [p.parent.name for p in (tmp_path / "new").rglob("*.parquet")] == ["d=2026-01-02"]
+
+
+def test_what_only_a_lake_remembers_is_refused(tmp_path):
+    table = folder(filled(tmp_path / "d"))
+    for ask in (
+        table.history,
+        lambda: table.scan(version=1),
+        lambda: table.changes(1),
+        lambda: table.restore(version=1),
+        lambda: table.evolve().drop_column("v").commit(),
+        lambda: table.set_option("auto_compact", "true"),
+        lambda: table.append({"id": [1]}, token="t"),
+    ):
+        with pytest.raises(UnsupportedError, match="plain folder"):
+            ask()
+    with mere.connect(tmp_path / "up.db") as lake:
+        lake.adopt(str(tmp_path / "d"), "t")
+        assert lake.table("t").count() == 30
