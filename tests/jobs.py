@@ -21,6 +21,7 @@ from tests import crippled
 import mere
 import mere.errors
 from mere.catalogs import duckdb, postgres, sql, sqlite
+from mere.catalogs.directory import DirectoryCatalog, Terms
 from mere.kernels.duckdb import DuckdbKernel
 from mere.kernels.pyarrow import PyarrowKernel
 from mere.lake import Lake
@@ -247,6 +248,34 @@ def die_at(
     """Do a verb, and die before or after one of its calls."""
     fuse = Fuse(at=at, when=when, act=killed, silent=SILENT.union(silent))
     VERBS[verb](numbered_lake(url, fuse, **more))
+
+
+def numbered_folder(path: str, fuse: Fuse, *, patience_s: float = 60.0) -> Table:
+    """Open a plain folder whose every call to its store is numbered."""
+    store: Any = Faulty(open_store(path), cast("Any", fuse))
+    catalog = DirectoryCatalog(store, Terms(patience_s=patience_s))
+    kernel = PyarrowKernel(threads=1)
+    session = Session(catalog=catalog, store=store, kernel=kernel, runner=LocalRunner(workers=1))
+    return Table(session, path)
+
+
+FOLDER_VERBS: dict[str, Callable[[Table], object]] = {
+    "append": lambda table: table.append(rows(7, 8, 9)),
+    "one file": lambda table: table.append(rows(8)),
+    "upsert": lambda table: table.upsert(rows(2, 3, 9, text="new"), on="id"),
+    "compact": lambda table: table.compact(),
+    "repartition": lambda table: table.repartition("text"),
+}
+
+
+def change_folder(
+    path: str, *, verb: str, at: int | None = None, when: str = "before"
+) -> list[str]:
+    """Change a plain folder and say by which calls, or die at one of them."""
+    silent = SILENT | {"read", "open", "resolve", "rows", "write"}
+    fuse = Fuse(at=at, when=when, act=killed, silent=silent)
+    FOLDER_VERBS[verb](numbered_folder(path, fuse))
+    return fuse.calls
 
 
 def load(

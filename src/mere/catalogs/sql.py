@@ -97,6 +97,11 @@ class SqlCatalog:
         """Whether a file may be listed twice: no client of the format deletes it meanwhile."""
         return bool(guards(self._dialect.name))
 
+    @property
+    def keeps_files(self) -> bool:
+        """Say yes: files go when they are cleared away, long after."""
+        return True
+
     def snapshot(self, at: At = NEWEST) -> Snapshot:
         """Return the snapshot that is meant, or raise SnapshotNotFoundError."""
         with self._dialect.reading() as link:

@@ -275,7 +275,7 @@ class _Job:
         self, con: duckdb.DuckDBPyConnection, rows: str, target: _Target, sample: pa.RecordBatch
     ) -> None:
         """Write one file in the temporary folder, and hand it to the store."""
-        columns = ", ".join(_selected(column) for column in self.task.schema.fields)
+        columns = ", ".join(_selected(column) for column in self.task.stored.fields)
         local = self.scratch / f"{target.number}.parquet"
         options = ", ".join(self._options(sample))
         query = f"SELECT {columns} {rows}"
@@ -297,7 +297,7 @@ class _Job:
         if layout.compression_level is not None and self.codec == "zstd":
             yield f"COMPRESSION_LEVEL {layout.compression_level}"
         yield f"ROW_GROUP_SIZE {max(rows, _LEAST_GROUP)}"
-        ids = ", ".join(_field_id(column) for column in self.task.schema.fields)
+        ids = ", ".join(_field_id(column) for column in self.task.stored.fields)
         yield f"FIELD_IDS {{{ids}}}"
 
     def _stored(self, local: Path, target: _Target, written: dict[str, Any]) -> DataFile:
@@ -306,10 +306,10 @@ class _Job:
         path = f"{task.folder}{target.folder}{name}"
         with local.open("rb") as source, self.store.writer(path) as sink:
             shutil.copyfileobj(source, sink, _BLOCK)
-        bounds = _bounds(task.schema, written["column_statistics"])
+        bounds = _bounds(task.stored, written["column_statistics"])
         found = data_file(
             pq.read_metadata(local),
-            schema=task.schema,
+            schema=task.stored,
             without_nan=frozenset(leaf for leaf, known in bounds.items() if known.nan is False),
             path=path,
             size=int(written["file_size_bytes"]),

@@ -61,9 +61,9 @@ class PyarrowKernel:
             SchemaMismatchError: If a value does not fit its column.
             UnsupportedError: If a column has a type that pyarrow cannot write.
         """
-        columns = leaves(task.schema)
+        columns = leaves(task.stored)
         codec(task.layout)
-        place = Place(task=task, store=store, columns=columns, arrow=file_schema(task.schema))
+        place = Place(task=task, store=store, columns=columns, arrow=file_schema(task.stored))
         pools = checked(pooled(stream(rows), task.schema), task)
         first = list(islice(pools, 2))
         threads = self.threads or pa.cpu_count()  # one on an executor, which counts its own tasks
@@ -174,9 +174,13 @@ class _Job:
 
     def _groups(self, batch: pa.RecordBatch) -> list[Group]:
         task = self.place.task
-        if not task.layout.keys:
-            return [((), (), [batch])]
-        return list(split(batch, task.layout.keys, task.schema))
+        found: list[Group] = [((), (), [batch])]
+        if task.layout.keys:
+            found = list(split(batch, task.layout.keys, task.schema))
+        if not task.layout.told:
+            return found
+        names = self.place.arrow.names
+        return [(texts, v, [piece.select(names) for piece in pieces]) for texts, v, pieces in found]
 
     def _add(
         self, texts: tuple[str | None, ...], values: tuple[Any, ...], pieces: list[Any]

@@ -46,7 +46,8 @@ class Layout:
     With `copy_on_write`, a file of which rows go or change is written anew; with `sorts_later`,
     rows stay in the order in which they come until somebody orders them. `page_version` is the
     version of data pages, 1 or 2. With `plain`, files hold the table's columns and nothing else,
-    and get their names when they are committed: others read the folder that they lie in.
+    and get their names when they are committed: others read the folder that they lie in. Columns
+    with the ids `told` do not lie in the files, since their folders tell them.
     """
 
     id: int | None = None
@@ -62,6 +63,7 @@ class Layout:
     sorts_later: bool = False
     page_version: int = 1
     plain: bool = False
+    told: tuple[int, ...] = ()
     options: tuple[tuple[str, str], ...] = ()
 
     def __post_init__(self) -> None:
@@ -97,6 +99,17 @@ def parse_key(text: str, schema: Schema) -> PartitionKey:
     return PartitionKey(
         column=column.id, transform=transform, buckets=int(count) if count else None
     )
+
+
+def refuse_transforms(keys: Sequence[PartitionKey]) -> None:
+    """Refuse partitions that only a catalog could remember.
+
+    Raises:
+        InvalidInputError: If there is one.
+    """
+    if any(key.transform != "identity" for key in keys):
+        msg = "a folder is partitioned by the values of its columns"
+        raise InvalidInputError(msg, hint="add a column of the years, and partition by it")
 
 
 def parse_order(text: str, schema: Schema) -> SortKey:

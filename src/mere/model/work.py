@@ -31,6 +31,14 @@ class Write:
     max_open_files: int = 64
     memory_bytes: int | None = None
 
+    @property
+    def stored(self) -> Schema:
+        """The columns that the files hold."""
+        told = self.layout.told
+        if not told:
+            return self.schema
+        return Schema(fields=tuple(field for field in self.schema if field.id not in told))
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clause:

@@ -6,12 +6,13 @@ from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-from mere.errors import CommitConflictError, InvalidInputError
+from mere.errors import CommitConflictError, CorruptionError, InvalidInputError
 from mere.model.files import DataFile
 from mere.model.history import Change, Committed, Head
 from mere.model.schema import Schema
 from mere.model.work import Result, Write
 from mere.ports import ReplanNeeded, Session, WriteDeletes
+from mere.reading.footers import is_missing
 
 MOST_PLANS = 100
 """How often a change is planned. Planning takes milliseconds, but those who replace the same rows
@@ -71,6 +72,21 @@ def files_of(results: tuple[Result, ...]) -> tuple[DataFile, ...]:
     return tuple(file for result in results for file in result.files)
 
 
+@contextmanager
+def reading(session: Session) -> Iterator[None]:
+    """Ask for another plan when a file is gone, where files go as soon as others replace them.
+
+    Raises:
+        ReplanNeeded: If one was gone.
+    """
+    try:
+        yield
+    except CorruptionError as error:
+        if session.catalog.keeps_files or not is_missing(error):
+            raise
+        raise ReplanNeeded from error
+
+
 def commit(
     session: Session, plan: Callable[[], Change], write_deletes: WriteDeletes | None = None
 ) -> Outcome:
@@ -80,8 +96,9 @@ def commit(
         CommitConflictError: If others were first every time; nothing changed.
     """
     for retries in range(MOST_PLANS):
-        change = plan()
         try:
+            with reading(session):
+                change = plan()
             committed = (
                 session.catalog.commit(change)
                 if write_deletes is None

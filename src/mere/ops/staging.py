@@ -100,6 +100,11 @@ class StagedCatalog:
         """Whether a file may be listed twice, as the real catalog says."""
         return self._catalog.shares_files
 
+    @property
+    def keeps_files(self) -> bool:
+        """Whether files stay for a while, as the real catalog says."""
+        return self._catalog.keeps_files
+
     def earlier(self, head: Head, at: At) -> Head:
         """Return the same table as of a committed snapshot.
 
@@ -115,8 +120,7 @@ class StagedCatalog:
         """Return the tables that this transaction sees."""
         if at != NEWEST:
             return self._catalog.tables(at)
-        touched = [self._seen[i] for i in self._heads if i in self._seen]
-        gone = {(head.namespace, head.name) for head in touched}
+        gone = {(h.namespace, h.name) for i, h in self._seen.items() if i in self._heads}
         staged = {(h.namespace, h.name) for h in self._heads.values() if h is not None}
         return tuple(sorted(set(self._catalog.tables(self._pinned())) - gone | staged))
 

@@ -4,6 +4,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
+from itertools import count
 from time import perf_counter
 from typing import Any, TypeAlias
 
@@ -246,9 +247,10 @@ def _finish(
     head = begun.head
     choose = _choice(session, begun)
     plans: list[Swap] = []
+    looks = count()
 
     def plan() -> Change:
-        now = _newest(session, head) if plans else head
+        now = _newest(session, head) if next(looks) else head
         gone = choose(now, adds) if choose else Replaced()
         swap = Swap(now=now, operation=begun.operation, adds=adds, gone=gone, schema=begun.schema)
         plans.append(swap)

@@ -52,7 +52,7 @@ class Outlet:
         nan = nan_columns(table, place.columns)
         if self._open is not None and not nan <= self._open.nan:
             self.close()
-        rows = ordered(table, place.task.schema, layout)
+        rows = ordered(table, place.task.stored, layout)
         if self._open is None:
             name = file_name(place.task.intent, named=not layout.plain)
             path = f"{place.task.folder}{place.folder}{name}"
@@ -115,7 +115,7 @@ class _OpenFile:
         footer = _footer(metadata)
         return data_file(
             metadata,
-            schema=task.schema,
+            schema=task.stored,
             path=self.path,
             size=size,
             footer_bytes=len(footer),

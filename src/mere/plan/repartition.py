@@ -6,7 +6,7 @@ from dataclasses import dataclass, replace
 from mere.errors import InvalidInputError
 from mere.model.feed import Lineage, Trace
 from mere.model.history import Head
-from mere.model.layout import Layout, PartitionKey, key_texts, parse_key
+from mere.model.layout import Layout, PartitionKey, key_texts, parse_key, refuse_transforms
 from mere.model.schema import Schema
 from mere.model.work import Plan, Rewrite
 from mere.plan.cluster import rows_per_file
@@ -50,7 +50,9 @@ def wanted_layout(head: Head, by: Sequence[str]) -> Layout:
         raise InvalidInputError(msg)
     if keys == head.layout.keys:
         return head.layout
-    return replace(head.layout, id=None, keys=keys)
+    if head.layout.plain:
+        refuse_transforms(keys)
+    return replace(head.layout, id=None, keys=keys, told=())
 
 
 def plan_repartition(

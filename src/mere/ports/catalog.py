@@ -53,6 +53,11 @@ class Catalog(Protocol):
         """Whether a file may be listed twice: no client of the format deletes it meanwhile."""
         ...
 
+    @property
+    def keeps_files(self) -> bool:
+        """Whether a file can be read by all who planned on it, also when it is listed no more."""
+        ...
+
     def earlier(self, head: Head, at: At) -> Head:
         """Return the same table as of another snapshot, whatever it was called then."""
         ...

@@ -67,6 +67,13 @@ class Store(Protocol):
         """
         ...
 
+    def prune(self, folders: Iterable[str]) -> None:
+        """Drop folders, and those above them, that hold nothing; many storages have none to drop.
+
+        Whoever is about to write into one makes it again.
+        """
+        ...
+
     def uploads(self) -> Sequence[Upload]:
         """List the uploads in parts below the root that were begun and not finished.
 

@@ -231,6 +231,9 @@ class FsspecStore:
             self.fs.cp_file(source, target)
         self._delete(source)
 
+    def prune(self, folders: Iterable[str]) -> None:
+        """Do nothing: whether there are folders differs, and empty ones hurt nobody."""
+
     def uploads(self) -> Sequence[Upload]:
         """List the uploads in parts that were begun and not finished; known for S3 only."""
         if scheme_of(self.url) not in {"s3", "s3a"}:

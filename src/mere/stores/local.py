@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 # Paths stay the strings that the catalog and other engines see:
-# ruff: noqa: PTH103, PTH105, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH103, PTH106, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
 import errno
 import os
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
@@ -34,6 +35,7 @@ if TYPE_CHECKING:
 
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _BROKEN = frozenset({errno.EIO, errno.EROFS})
+_TRIES = 100
 _BINARY = getattr(os, "O_BINARY", 0)
 
 
@@ -70,8 +72,7 @@ class LocalStore:
         """Open a new file for writing: flushed with its folders on a clean exit, else removed."""
         target = self._below(path)
         with _speaking("write", target):
-            self._make_folders(os.path.dirname(target))
-            _claim(target)
+            self._into_folder(target, _claim)
         try:
             with pa.OSFile(target, "wb") as sink:
                 yield sink
@@ -170,9 +171,13 @@ class LocalStore:
         """Rename a file; the new name is on the disk before this returns."""
         source, target = self._below(path), self._below(to)
         with _speaking("move", source):
-            self._make_folders(os.path.dirname(target))
-            os.replace(source, target)
+            self._into_folder(target, partial(os.replace, source))
             self._settle(target)
+
+    def prune(self, folders: Iterable[str]) -> None:
+        """Drop folders, and those above them up to the root, that hold nothing."""
+        for folder in {self._below(checked_folder(folder)) for folder in folders if folder}:
+            _drop_empty(folder, below=self.url)
 
     def uploads(self) -> Sequence[Upload]:
         """Return nothing: what is half written here is a file."""
@@ -220,6 +225,20 @@ class LocalStore:
             raise InvalidInputError(msg)
         return target
 
+    def _into_folder(self, target: str, do: Callable[[str], object]) -> None:
+        """Make a name in a folder, which is made before, again if others drop it as empty."""
+        folder = os.path.dirname(target)
+        for _ in range(_TRIES):
+            self._make_folders(folder)
+            try:
+                do(target)
+            except FileNotFoundError:
+                if os.path.isdir(folder):
+                    raise
+            else:
+                return
+        do(target)
+
     def _make_folders(self, folder: str) -> None:
         if os.path.isdir(folder):
             return
@@ -248,6 +267,13 @@ class LocalStore:
             folder = os.path.dirname(folder)
             _flush_folder(folder)
         self._settled.update(chain)
+
+
+def _drop_empty(folder: str, *, below: str) -> None:
+    with suppress(OSError):  # one that holds something, or is gone
+        while folder.startswith(below):
+            os.rmdir(folder)
+            folder = os.path.dirname(folder)
 
 
 def _leads_through_link(target: str, below: int) -> bool:

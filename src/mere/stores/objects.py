@@ -207,6 +207,9 @@ class ObjectStore:
             obstore.copy(self.client, source, target)
         self.delete((path,))
 
+    def prune(self, folders: Iterable[str]) -> None:
+        """Do nothing: there are no folders."""
+
     def uploads(self) -> Sequence[Upload]:
         """List the uploads in parts below the root that were begun and not finished.
 

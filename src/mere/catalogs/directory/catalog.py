@@ -79,6 +79,11 @@ class DirectoryCatalog:
         """Say no: a file lies in one folder."""
         return False
 
+    @property
+    def keeps_files(self) -> bool:
+        """Say no: what is replaced is gone at once."""
+        return False
+
     def _look(self) -> State:
         """Return the folder as it is now."""
         found = settled(self._store, patience_s=self._terms.patience_s, read_only=self._read_only)

@@ -4,20 +4,29 @@ import json
 from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
-from datetime import UTC, datetime
 from uuid import UUID
 
-from mere.arrow.names import STAGED, uuid7
+from mere.arrow.names import uuid7
 from mere.arrow.paths import is_data
-from mere.catalogs.directory.describing import State, folder_of, refuse_transforms
-from mere.catalogs.directory.journal import HIDDEN, Coming, Journal, finish, journals, listed
-from mere.catalogs.directory.locking import LOCK, locked
-from mere.catalogs.directory.owners import read_owner
-from mere.catalogs.directory.terms import STALE_S, Terms
+from mere.catalogs.directory.describing import State
+from mere.catalogs.directory.journal import (
+    HIDDEN,
+    Coming,
+    Journal,
+    finish,
+    folder_of,
+    journals,
+    listed,
+)
+from mere.catalogs.directory.locking import locked
+from mere.catalogs.directory.terms import Terms
+from mere.catalogs.directory.tidying import tidied
 from mere.errors import CommitConflictError, MereError, StorageError, UnsupportedError
 from mere.model.files import DataFile, StoredFile
 from mere.model.history import Change, EditFiles, Evolve, Move
+from mere.model.layout import refuse_transforms
 from mere.ports import ReplanNeeded, Store
+from mere.reading.footers import is_missing
 
 _PREFIXES = {"compact": "compact", "cluster": "optimized"}
 _UUID = 36
@@ -61,6 +70,10 @@ def steps_of(change: Change, state: State) -> tuple[Step, ...]:
 
 def _refused(what: str) -> tuple[str]:
     return (f"a plain folder cannot keep {what}",)
+
+
+def _dropped(file: DataFile) -> str:
+    return f"{file.path} was taken for nobody's and dropped before the commit"
 
 
 def _moves(edit: Move, state: State) -> Iterator[Step]:
@@ -115,7 +128,7 @@ class Swap:
             if not adds:
                 return ()
         with locked(self.store, patience_s=self.terms.patience_s) as holding:
-            found = self._tidied()
+            found = tidied(self.store)
             made, left = self._standing(found)
             if made:
                 self._commit(holding, made, found)
@@ -130,17 +143,16 @@ class Swap:
 
     def _publish(self, file: DataFile, home: str) -> None:
         """Let one new file appear, which needs neither lock nor journal."""
-        self.store.move(file.path, self._name(file, home))
-
-    def _tidied(self) -> dict[str, StoredFile]:
-        """Bring to an end what others left, drop what is nobody's, and list what there is."""
-        found = listed(self.store)
-        pending = journals(self.store, found)
-        for journal in pending:
-            finish(self.store, journal, found)
-            found = listed(self.store)
-        self.store.delete(path for path in found if _is_stale(found[path]))
-        return found
+        name = self._name(file, home)
+        try:
+            self.store.move(file.path, name)
+        except (MereError, OSError) as error:
+            if name in listed(self.store):
+                return
+            if is_missing(error):
+                raise CommitConflictError(_dropped(file), hint=_HINT) from error
+            raise
+        self.store.prune([folder_of(file.path)])
 
     def _standing(self, found: Mapping[str, StoredFile]) -> tuple[list[Step], tuple[int, ...]]:
         """Return the steps that can be made on what lies there now."""
@@ -174,8 +186,7 @@ class Swap:
             for file, _ in step.adds:
                 waits = found.get(file.path)
                 if waits is None or waits.bytes != file.bytes:
-                    msg = f"{file.path} was taken for nobody's and dropped before the commit"
-                    raise CommitConflictError(msg, hint=_HINT)
+                    raise CommitConflictError(_dropped(file), hint=_HINT)
 
     def _is_news(self, found: Mapping[str, StoredFile]) -> bool:
         from_plan = {file.path for file in self.state.stored.values()}
@@ -215,16 +226,3 @@ class Swap:
             begun = str(UUID(begun))
         prefix = self.terms.prefix or _PREFIXES.get(operation_of(self.change), "part")
         return f"{home}{prefix}-{begun or uuid7()}.parquet"
-
-
-def _is_stale(file: StoredFile) -> bool:
-    """Tell whether a hidden file of ours is nobody's any more."""
-    if not file.path.startswith(HIDDEN) or file.path == LOCK:
-        return False
-    name = file.path.rpartition("/")[2]
-    spelled = name.removesuffix(STAGED)[_UUID + 1 :] if name.endswith(STAGED) else ""
-    owner = read_owner(spelled)
-    if owner is not None and owner.is_dead:
-        return True
-    age = (datetime.now(UTC) - file.modified).total_seconds()
-    return age > STALE_S

@@ -5,13 +5,13 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 
-from mere.catalogs.directory.journal import HIDDEN
+from mere.catalogs.directory.journal import HIDDEN, folder_of
 from mere.catalogs.directory.looking import Known
 from mere.catalogs.directory.terms import Terms
 from mere.errors import InvalidInputError
 from mere.model.files import DataFile, StoredFile, Value
 from mere.model.history import Head, Snapshot
-from mere.model.layout import Layout, PartitionKey, parse_key
+from mere.model.layout import Layout, PartitionKey, parse_key, refuse_transforms
 from mere.model.schema import Schema, number
 from mere.model.values import partition_value
 from mere.plan.adopt import Placing, folder_columns, merged, with_blank
@@ -50,6 +50,7 @@ def described(root: str, known: Sequence[Known], terms: Terms) -> State:
     else:
         schema = number(terms.schema or Schema(fields=()))
     layout = _layout(known, schema, terms)
+    layout = replace(layout, told=_told(known, schema, layout))
     files = _files(known, schema, layout)
     head = Head(
         snapshot=0,
@@ -74,11 +75,6 @@ def described(root: str, known: Sequence[Known], terms: Terms) -> State:
     return State(head=head, at=datetime.now(UTC), files=files, stored=stored, homes=homes)
 
 
-def folder_of(path: str) -> str:
-    """Return the folder of a file, ending in a slash; nothing for the root."""
-    return path[: path.rfind("/") + 1]
-
-
 def _layout(known: Sequence[Known], schema: Schema, terms: Terms) -> Layout:
     """Return how new files are to lie: under the keys that most files lie under."""
     layout = terms.layout()
@@ -98,15 +94,12 @@ def _layout(known: Sequence[Known], schema: Schema, terms: Terms) -> Layout:
     return replace(layout, id=PARTITIONED, keys=keys) if keys else layout
 
 
-def refuse_transforms(keys: Sequence[PartitionKey]) -> None:
-    """Refuse partitions that only a catalog could remember.
-
-    Raises:
-        InvalidInputError: If there is one.
-    """
-    if any(key.transform != "identity" for key in keys):
-        msg = "a folder is partitioned by the values of its columns"
-        raise InvalidInputError(msg, hint="add a column of the years, and partition by it")
+def _told(known: Sequence[Known], schema: Schema, layout: Layout) -> tuple[int, ...]:
+    """Return the columns that no file holds, but the folders of new ones tell as well."""
+    held = {field.name.casefold() for one in known for field in one.stranger.schema}
+    names = {field.id: field.name.casefold() for field in schema}
+    ids = (key.column for key in layout.keys) if known else ()
+    return tuple(id_ for id_ in ids if names[id_] not in held)
 
 
 def _files(known: Sequence[Known], schema: Schema, layout: Layout) -> tuple[DataFile, ...]:

@@ -5,7 +5,7 @@ that nobody had, then the old ones go, then the journal: each step may be done t
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from datetime import datetime
@@ -21,6 +21,7 @@ HIDDEN = "_mere/"
 """Where all lies that is no data; names that begin so are hidden from every reader."""
 ENDING = ".journal"
 _AT_ONCE = 16
+_TRIES = 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -71,8 +72,22 @@ def load(data: bytes) -> Journal | None:
     return Journal(id=told["id"], comes=tuple(comes), goes=tuple(goes), void=told["void"])
 
 
-def listed(store: Store) -> dict[str, StoredFile]:
-    """List everything below a folder, by its path from there; links to files are files."""
+def listed(store: Store, below: str = "") -> dict[str, StoredFile]:
+    """List everything in a folder, by its path from there; links to files are files.
+
+    Raises:
+        StorageError: If it cannot be listed, not even again when files went meanwhile.
+    """
+    for _ in range(_TRIES):
+        try:
+            return _listed(store, below)
+        except StorageError as error:
+            if not is_missing(error):
+                raise
+    return _listed(store, below)
+
+
+def _listed(store: Store, below: str) -> dict[str, StoredFile]:
     found = (
         StoredFile(
             path=file.path.removeprefix(store.url),
@@ -80,7 +95,7 @@ def listed(store: Store) -> dict[str, StoredFile]:
             modified=file.modified,
             etag=file.etag,
         )
-        for file in store.list(store.url)
+        for file in store.list(store.url + below)
     )
     return {file.path: file for file in found}
 
@@ -98,20 +113,31 @@ def finish(store: Store, journal: Journal, found: Mapping[str, StoredFile]) -> N
         tuple(pool.map(partial(_publish, store, found), journal.comes))
     store.delete([gone.path for gone in journal.goes if found.get(gone.path) == gone])
     store.delete([journal.path])
+    left = [folder_of(path) for path in (*(c.staged for c in journal.comes), *_paths(journal.goes))]
+    store.prune(left)
+
+
+def _paths(files: Iterable[StoredFile]) -> Iterator[str]:
+    return (file.path for file in files)
+
+
+def folder_of(path: str) -> str:
+    """Return the folder of a file, ending in a slash; nothing for the root."""
+    return path[: path.rfind("/") + 1]
 
 
 def _publish(store: Store, found: Mapping[str, StoredFile], coming: Coming) -> None:
     there = found.get(coming.path)
-    waits = coming.staged in found
+    if coming.staged not in found:
+        return
     if there is not None and there.bytes == coming.bytes:
-        if waits:
-            store.delete([coming.staged])
-    elif waits:
-        try:
-            store.move(coming.staged, coming.path)
-        except StorageError as error:
-            if not is_missing(error):
-                raise  # else someone who took us for dead has done it
+        store.delete([coming.staged])
+        return
+    try:
+        store.move(coming.staged, coming.path)
+    except StorageError as error:
+        if not is_missing(error):
+            raise  # else someone who took us for dead has done it
 
 
 def read_if_there(store: Store, path: str) -> bytes | None:

@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 
-from mere.catalogs.directory.journal import HIDDEN, Journal, read_if_there
+from mere.catalogs.directory.journal import HIDDEN, Journal, listed, read_if_there
 from mere.catalogs.directory.owners import Owner, new_owner, read_owner
 from mere.errors import AlreadyExistsError, MereError
 from mere.ports import Store
@@ -39,7 +39,7 @@ class Watch:
         if owner is not None and owner.is_dead:
             return True
         now = time.monotonic()
-        moved = holder, frozenset(self.store.list(HIDDEN))
+        moved = holder, frozenset(listed(self.store, HIDDEN).values())
         if moved != self.seen:
             self.seen, self.since, self.pause_s = moved, now, _PAUSE_S
         elif now - self.since >= self.patience_s:
@@ -63,6 +63,7 @@ def locked(store: Store, *, patience_s: float) -> Iterator[str]:
     finally:
         if holder_of(store) == mine:
             store.delete([LOCK])
+            store.prune([HIDDEN])
 
 
 def holder_of(store: Store) -> str | None:

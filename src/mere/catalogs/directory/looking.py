@@ -8,14 +8,14 @@ from functools import partial
 from threading import Lock
 
 from mere.arrow.paths import is_data, is_table_of_others
-from mere.catalogs.directory.journal import HIDDEN, Journal, finish, journals, listed
+from mere.catalogs.directory.journal import HIDDEN, Journal, journals, listed
 from mere.catalogs.directory.locking import Watch, holder_of, locked
-from mere.errors import InvalidInputError, MereError, StorageError
+from mere.catalogs.directory.tidying import tidied
+from mere.errors import InvalidInputError, MereError
 from mere.model.adoption import Stranger
 from mere.model.files import StoredFile
 from mere.model.mapping import folder_names
 from mere.ports import Store
-from mere.reading.footers import is_missing
 from mere.reading.strangers import look
 
 _MOST_LOOKS = 12
@@ -30,45 +30,32 @@ def settled(store: Store, *, patience_s: float, read_only: bool) -> tuple[Stored
     end. A listing takes its time, so it counts when the next one says the same.
     """
     watch = Watch(store, patience_s)
-    before: Mapping[str, StoredFile] | None = None
-    for _ in range(_MOST_LOOKS):
-        found = _listed(store)
-        if found is None:
-            before = None
-            continue
+    before: tuple[StoredFile, ...] | None = None
+    looks = 0
+    while looks < _MOST_LOOKS:  # others may bring files all the time, and each of them is whole
+        found = listed(store)
         pending = journals(store, found)
         if pending and read_only:
             return _data(_as_if_done(found, pending))
-        while pending and not _helped(store, watch):
-            found = listed(store)
-            pending = journals(store, found)
+        if pending:
+            _help(store, watch)
+            before = None
+            continue
+        looks += 1
         data = _data(found)
-        if before is not None and not pending and before == {f.path: f for f in data}:
+        if data == before:
             return data
-        before = None if pending else {f.path: f for f in data}
-    return _data(listed(store))  # others come and go all the time: each file is whole
+        before = data
+    return before or ()
 
 
-def _listed(store: Store) -> dict[str, StoredFile] | None:
-    """List a folder; None when a file went while this was done."""
-    try:
-        return listed(store)
-    except StorageError as error:
-        if not is_missing(error):
-            raise
-        return None
-
-
-def _helped(store: Store, watch: Watch) -> bool:
-    """Bring a swap to its end when nobody does; tell whether that was done."""
+def _help(store: Store, watch: Watch) -> None:
+    """Bring swaps to their end when nobody does; wait a moment if somebody may."""
     holder = holder_of(store)
     if holder is not None and not watch.is_over(holder):
-        return False
+        return
     with locked(store, patience_s=watch.patience_s):
-        found = listed(store)
-        for journal in journals(store, found):
-            finish(store, journal, found)
-    return True
+        tidied(store)
 
 
 def _as_if_done(

@@ -7,8 +7,6 @@ from mere.model.schema import Schema
 
 PATIENCE_S = 60.0
 """How long others wait for a maintainer that does nothing, and of which nobody can tell more."""
-STALE_S = 86_400.0
-"""How old a file must be that was begun and not finished, to be nobody's any more."""
 CODEC = "parquet_compression"
 
 

@@ -12,7 +12,7 @@ from mere.model.report import Report
 from mere.model.work import Plan, Result, Rewrite
 from mere.ops import carry
 from mere.ops.stepping import rewritten, steps_for
-from mere.ports import Session
+from mere.ports import ReplanNeeded, Session
 
 MEMORY_BYTES = 512 << 20
 
@@ -75,7 +75,7 @@ def move_rows(session: Session, head: Head, plan: Plan, options: MoveOptions) ->
     if not plan.tasks:
         return _nothing_done(head, plan)
     with carry.announced(session, head) as intent:
-        results = carried(session, plan.tasks, intent)
+        results = _carried_out(session, plan.tasks, intent)
         moved = [moved_by(plan, task, result) for task, result in results]
         try:
             outcome = carry.commit(session, _Changes(session, head, moved, options, plan, intent))
@@ -87,6 +87,22 @@ def move_rows(session: Session, head: Head, plan: Plan, options: MoveOptions) ->
     made = [both for n, both in enumerate(results) if n not in left]
     told = report_of(head, plan.report, made, outcome.committed)
     return replace(told, seconds=perf_counter() - started, retries=outcome.retries)
+
+
+def _carried_out(
+    session: Session, tasks: Sequence[Rewrite], intent: str
+) -> list[tuple[Rewrite, Result]]:
+    """Do the tasks of a plan that is made but once.
+
+    Raises:
+        CommitConflictError: If others took files away before they were read.
+    """
+    try:
+        with carry.reading(session):
+            return carried(session, tasks, intent)
+    except ReplanNeeded as error:
+        msg = "others replaced files while they were read"
+        raise CommitConflictError(msg, hint="nothing changed; call again") from error
 
 
 def carried(

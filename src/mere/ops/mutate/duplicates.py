@@ -169,7 +169,7 @@ class _Finder:
         with carry.announced(self.session, now) as intent:
             yield Write(
                 schema=sifted_schema(task),
-                layout=Layout(keys=(bucket_key(),), hive_folders=False),
+                layout=Layout(keys=(bucket_key(),), hive_folders=False, plain=now.layout.plain),
                 folder=now.folder,
                 intent=intent,
             )

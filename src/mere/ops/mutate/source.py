@@ -132,8 +132,14 @@ class Stage:
 
     def _task(self) -> Write:
         self.intent = self.session.catalog.announce(self.head.table_id)
-        layout = Layout(keys=self._keys(), target_file_bytes=CHUNK_BYTES, hive_folders=False)
-        return Write(schema=self.schema, layout=layout, folder=self.head.folder, intent=self.intent)
+        head = self.head
+        layout = Layout(
+            keys=self._keys(),
+            target_file_bytes=CHUNK_BYTES,
+            hive_folders=False,
+            plain=head.layout.plain,
+        )
+        return Write(schema=self.schema, layout=layout, folder=head.folder, intent=self.intent)
 
     def _keys(self) -> tuple[PartitionKey, ...]:
         """Keep equal keys together: as the table's partitions lie, or else by a hash."""
