@@ -84,7 +84,8 @@ def cluster(
     by: str | Sequence[str],
     *,
     order: str = "linear",
-    target_mb: float = 128,
+    target_mb: float | None = 128,
+    target_rows: int | None = None,
     where: Any = None,
     full: bool = False,
     dry_run: bool = False,
@@ -102,7 +103,8 @@ def cluster(
     Args:
         by: The columns; with `linear` the first counts most.
         order: `"linear"`, `"zorder"` or `"hilbert"`.
-        target_mb: How large files become, about.
+        target_mb: How large files become, about; None: no limit.
+        target_rows: How many rows they have at most; None: no limit.
         where: Only files that can hold a matching row: name partition columns.
         full: Also order anew what is in order already, together with the rest.
         dry_run: Only say what would be done.
@@ -120,7 +122,9 @@ def cluster(
     """
     options = ops.maintain.MoveOptions(dry_run=dry_run, memory_mb=memory_mb, message=message)
     names = (by,) if isinstance(by, str) else tuple(by)
-    wanted = plan.cluster.Clustering(by=names, order=order, target_mb=target_mb, full=full)
+    wanted = plan.cluster.Clustering(
+        by=names, order=order, target_mb=target_mb, target_rows=target_rows, full=full
+    )
     return ops.maintain.cluster(
         self._session, self.name, wanted=wanted, where=where, options=options
     )

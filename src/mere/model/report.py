@@ -19,8 +19,9 @@ _SHOWN = ("operation", "table", "version", "dry_run")
 class Report(Mapping[str, Any]):
     """Canonical statistics of one verb on one table: attributes, and a mapping of the same names.
 
-    `files` are the files that were written (or would be rewritten), with rows and bounds. `plan`
-    says how rows were changed or ordered: which way was chosen, and what was planned again.
+    `files` are the files that were written (or would be rewritten), with rows and bounds; `gone`
+    names those that ended, and `files_read` counts the ones that were looked into. `plan` says how
+    rows were changed or ordered: which way was chosen, and what was planned again.
     `overlap_before` and `overlap_after` tell with how many others a file shares values of the
     `zorder_columns`.
     """
@@ -45,6 +46,7 @@ class Report(Mapping[str, Any]):
     rows_deleted: int = 0
     files_added: int = 0
     files_removed: int = 0
+    files_read: int = 0
     seconds: float = 0.0
     retries: int = 0
     zorder_columns: tuple[str, ...] | None = None
@@ -54,6 +56,7 @@ class Report(Mapping[str, Any]):
     overlap_after: float | None = None
     plan: str | None = None
     files: tuple[DataFile, ...] = ()
+    gone: tuple[str, ...] = ()
 
     def __getitem__(self, key: str) -> Any:
         """Return a statistic by its canonical name or one of its aliases."""
@@ -100,7 +103,7 @@ class Report(Mapping[str, Any]):
         at = f" at version {self.version}" if self.version is not None else ""
         lines = [f"{self.operation} of {self.table} {done}{at}"]
         for name, value in self.items():
-            if name not in _SHOWN and name != "files" and value:
+            if name not in (*_SHOWN, "files", "gone") and value:
                 lines.append(f"  {name:<20} {_show(value)}")
         return "\n".join(lines)
 

@@ -10,7 +10,14 @@ from mere.model.layout import MIB
 from mere.model.options import ORDERS
 from mere.model.schema import Schema
 from mere.model.work import Plan, Rewrite, Sorting
-from mere.plan.rewrite import files_after, forecast, groups_alike, keeps_codec, write_of
+from mere.plan.rewrite import (
+    files_after,
+    forecast,
+    groups_alike,
+    keeps_codec,
+    require_positive,
+    write_of,
+)
 
 _MOST_COLUMNS = 8
 _UNORDERED = frozenset({"interval", "variant", "geometry"})
@@ -18,11 +25,15 @@ _UNORDERED = frozenset({"interval", "variant", "geometry"})
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Clustering:
-    """By what rows shall be ordered, in files of what size; `full`: also what is in order."""
+    """By what rows shall be ordered, in files of what size; `full`: also what is in order.
+
+    Files have `target_mb` and `target_rows` at most, about; None sets no limit.
+    """
 
     by: tuple[str, ...]
     order: str = "linear"
-    target_mb: float = 128
+    target_mb: float | None = 128
+    target_rows: int | None = None
     full: bool = False
 
     def check(self) -> None:
@@ -40,9 +51,7 @@ class Clustering:
         if len(self.by) > _MOST_COLUMNS:
             msg = f"rows can be clustered by up to {_MOST_COLUMNS} columns, got {len(self.by)}"
             raise InvalidInputError(msg, hint="each further column makes the others count less")
-        if not self.target_mb > 0:
-            msg = f"target_mb must be greater than 0, got {self.target_mb!r}"
-            raise InvalidInputError(msg)
+        require_positive(target_mb=self.target_mb, target_rows=self.target_rows)
 
     def columns(self, schema: Schema) -> tuple[int, ...]:
         """Return the ids of the columns.
@@ -85,7 +94,7 @@ def plan_clustering(head: Head, lineage: Lineage, wanted: Clustering, *, memory_
             write=write_of(head, schema, traces),
             oldest=lineage.oldest,
             sorting=Sorting(columns=columns, curve=wanted.order),
-            rows_per_file=rows_per_file(traces, wanted.target_mb),
+            rows_per_file=rows_per_file(traces, wanted.target_mb, wanted.target_rows),
             keep_codec=keeps_codec(head.layout),
             memory_bytes=memory_bytes,
             number=number,
@@ -96,11 +105,16 @@ def plan_clustering(head: Head, lineage: Lineage, wanted: Clustering, *, memory_
     return Plan(tasks=tasks, report=report, schemas=tuple(s for _, s in chosen), mark=mark)
 
 
-def rows_per_file(traces: Sequence[Trace], target_mb: float) -> int:
+def rows_per_file(
+    traces: Sequence[Trace], target_mb: float | None, target_rows: int | None = None
+) -> int:
     """Return how many rows make files of about a size, all about as large."""
-    size = sum(trace.bytes for trace in traces)
-    files = max(1, -(-size // max(int(target_mb * MIB), 1)))
-    return max(1, -(-_rows(traces) // files))
+    rows = _rows(traces)
+    files = 1 if target_rows is None else -(-rows // target_rows)
+    if target_mb is not None:
+        size = sum(trace.bytes for trace in traces)
+        files = max(files, -(-size // max(int(target_mb * MIB), 1)))
+    return max(1, -(-rows // max(files, 1)))
 
 
 def _rows(traces: Sequence[Trace]) -> int:

@@ -1,7 +1,8 @@
 """Say which files are written anew together: few of many small ones, or rows in order."""
 
-from collections.abc import Hashable, Iterable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Sequence
 from dataclasses import dataclass, replace
+from typing import Protocol, TypeVar
 
 from mere.errors import InvalidInputError, NoFilesError
 from mere.model.feed import Lineage, Trace
@@ -19,6 +20,23 @@ _NEARLY_FULL = 0.75
 _DELETED = 0.3
 _THRESHOLD = "rewrite_delete_threshold"
 _CODEC = "parquet_compression"
+
+
+T = TypeVar("T")
+
+
+class Sized(Protocol):
+    """What a file weighs."""
+
+    @property
+    def bytes(self) -> int:
+        """How large it is."""
+        ...
+
+    @property
+    def rows(self) -> int:
+        """How many rows it holds."""
+        ...
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -43,11 +61,9 @@ class Sizes:
         Raises:
             InvalidInputError: If one is not positive, or there is no target at all.
         """
-        for name in ("target_mb", "target_rows", "max_file_mb"):
-            value = getattr(self, name)
-            if value is not None and not value > 0:
-                msg = f"{name} must be greater than 0, got {value!r}"
-                raise InvalidInputError(msg)
+        require_positive(
+            target_mb=self.target_mb, target_rows=self.target_rows, max_file_mb=self.max_file_mb
+        )
         if self.min_files < 2:  # noqa: PLR2004  one file cannot be merged
             msg = f"min_files must be 2 or more, got {self.min_files!r}"
             raise InvalidInputError(msg)
@@ -61,7 +77,7 @@ class Sizes:
         size = WHOLE if self.target_mb is None else int(self.target_mb * MIB)
         return max(size, 1), self.target_rows or WHOLE
 
-    def is_small(self, file: DataFile) -> bool:
+    def is_small(self, file: Sized) -> bool:
         """Tell whether a file is worth being merged."""
         size, rows = self.capacity
         most = size * _NEARLY_FULL if self.max_file_mb is None else self.max_file_mb * MIB
@@ -118,22 +134,27 @@ def plan_compaction(head: Head, lineage: Lineage, sizes: Sizes, *, memory_bytes:
     )
 
 
+def packed(files: Sequence[T], sizes: Sizes, sized: Callable[[T], Sized]) -> list[list[T]]:
+    """Put small files of one partition into groups that become one file each, if there are enough.
+
+    A group of one is a file without a partner.
+    """
+    small = [file for file in files if sizes.is_small(sized(file))]
+    if len(small) < sizes.min_files:
+        return []
+    return first_fit(small, lambda file: (sized(file).bytes, sized(file).rows), sizes.capacity)
+
+
 def _groups(traces: Sequence[Trace], lineage: Lineage, sizes: Sizes) -> Iterable[list[Trace]]:
-    small = [trace for trace in traces if sizes.is_small(trace.file)]
-    enough = len(small) >= sizes.min_files
-    packed = first_fit(small, _weight, sizes.capacity) if enough else []
-    merged = {trace.file.id for group in packed if len(group) > 1 for trace in group}
-    for group in packed:
+    groups = packed(traces, sizes, lambda trace: trace.file)
+    merged = {trace.file.id for group in groups if len(group) > 1 for trace in group}
+    for group in groups:
         marks = (lineage.marks.get(trace.file.id, "") for trace in group)
         if len(group) > 1 and not all(map(sizes.settles, marks)):
             yield group
     for trace in traces:
         if trace.file.id not in merged and is_sparse(trace, lineage.oldest, sizes.max_deleted or 0):
             yield [trace]
-
-
-def _weight(trace: Trace) -> Weight:
-    return trace.file.bytes, trace.file.rows
 
 
 def is_sparse(trace: Trace, oldest: int, share: float) -> bool:
@@ -218,6 +239,18 @@ def files_after(task: Rewrite) -> int:
     if task.rows_per_file is None:
         return 1
     return -(-sum(trace.file.rows for trace in task.inputs) // task.rows_per_file)
+
+
+def require_positive(**sizes: float | None) -> None:
+    """Demand that sizes which are given are greater than 0.
+
+    Raises:
+        InvalidInputError: If one is not.
+    """
+    for name, value in sizes.items():
+        if value is not None and not value > 0:
+            msg = f"{name} must be greater than 0, got {value!r}"
+            raise InvalidInputError(msg)
 
 
 def require_files(files: Sequence[DataFile], head: Head, where: object) -> None:

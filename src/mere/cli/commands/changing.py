@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 def reported(report: "Report") -> Answer:
     """Show what a verb did, or would do."""
-    data = {name: value for name, value in report.items() if name != "files"}
+    data = {name: value for name, value in report.items() if name not in ("files", "gone")}
     return told(data, str(report))
 
 

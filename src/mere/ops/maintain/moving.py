@@ -220,6 +220,8 @@ def report_of(
         compression_codec=", ".join(codecs) or None,
         files_added=len(after),
         files_removed=len(before),
+        files_read=len(before),
         planned_groups=None,
         files=tuple(after),
+        gone=tuple(file.path for file in before),
     )

@@ -266,10 +266,12 @@ class Work:
             rows_deleted=deleted,
             files_added=len(self.adds),
             files_removed=len(gone),
+            files_read=self.looked,
             encoded_bytes=sum(result.encoded_bytes for result in (*results, new)),
             seconds=perf_counter() - started,
             retries=max(self.plans - 1, 0),
             files=self.adds,
+            gone=tuple(file.path for file in gone),
             plan=self.told(),
         )
 
