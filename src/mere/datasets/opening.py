@@ -24,6 +24,7 @@ def folder(
     partition_by: Sequence[str] = (),
     compression: str | None = None,
     prefix: str | None = None,
+    backup: str | os.PathLike[str] | None = None,
     kernel: str | Kernel = "pyarrow",
     runner: Any = None,
     read_only: bool = False,
@@ -38,6 +39,7 @@ def folder(
         partition_by: The columns that name folders, in a folder that has no file yet.
         compression: The codec of files that are written; None: zstd, and files keep theirs.
         prefix: How names of new files begin; None: `compact`, `optimized` or `part`.
+        backup: A folder that files are copied to before they go; with `filesystem`, one there.
         kernel: `"pyarrow"` or `"duckdb"`.
         runner: None for local threads, a SparkSession, or a Runner.
         read_only: Refuse every change.
@@ -50,13 +52,15 @@ def folder(
         >>> trades.compact(target_mb=128).after_file_count
         1
     """
-    store = registry.store_of(path, filesystem=filesystem, storage_options=storage_options)
+    reach: dict[str, Any] = {"filesystem": filesystem, "storage_options": storage_options}
+    store = registry.store_of(path, **reach)
     catalog = registry.folder_catalog(
         store,
         schema=None if schema is None else registry.schema_of(schema),
         partition_by=(partition_by,) if isinstance(partition_by, str) else tuple(partition_by),
         compression=compression,
         prefix=prefix,
+        backup=None if backup is None else registry.store_of(backup, **reach),
         read_only=read_only,
     )
     session = Session(

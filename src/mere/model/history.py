@@ -8,7 +8,7 @@ from mere.errors import InvalidInputError
 from mere.model.files import DataFile, DeleteFile, Deletion
 from mere.model.layout import Layout
 from mere.model.loading import Source
-from mere.model.names import join_name
+from mere.model.names import join_name, split_name
 from mere.model.schema import Schema
 
 
@@ -92,6 +92,12 @@ class Head:
     def full_name(self) -> str:
         """Spell the table as `schema.table`; one that is in no schema has its name alone."""
         return join_name(self.namespace, self.name) if self.namespace else self.name
+
+    def is_called(self, name: str) -> bool:
+        """Tell whether a user who says `name` means this table."""
+        if not self.namespace or name == self.full_name:
+            return name == self.full_name
+        return split_name(name) == (self.namespace, self.name)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

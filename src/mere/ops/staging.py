@@ -33,7 +33,6 @@ from mere.model.history import (
     View,
 )
 from mere.model.loading import Loaded
-from mere.model.names import split_name
 from mere.model.predicate import Expr
 from mere.ops.pending import PendingDeletes, final
 from mere.plan.prune import prune
@@ -85,9 +84,8 @@ class StagedCatalog:
         """Return a table as this transaction sees it."""
         if at != NEWEST:
             return self._catalog.head(name, at)
-        wanted = split_name(name)
         for staged in self._heads.values():
-            if staged is not None and (staged.namespace, staged.name) == wanted:
+            if staged is not None and staged.is_called(name):
                 return staged
         head = self._catalog.head(name, self._pinned())
         if head.table_id in self._heads:

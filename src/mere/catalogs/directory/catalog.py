@@ -118,6 +118,16 @@ class DirectoryCatalog:
         head = replace(state.head, schema=before.head.schema, layout=before.head.layout)
         return replace(state, head=replace(head, next_column_id=before.head.next_column_id))
 
+    def _at(self, at: At) -> State:
+        """Return the present, also when it is asked for by the number that it got here."""
+        if at == NEWEST:
+            return self._look()
+        with self._lock:
+            state = self._states.get(self._newest)
+        if state is None or at != At(version=state.head.snapshot):
+            _refuse("older versions")
+        return state
+
     def _state(self, number: int) -> State:
         with self._lock:
             state = self._states.get(number)
@@ -128,9 +138,7 @@ class DirectoryCatalog:
 
     def snapshot(self, at: At = NEWEST) -> Snapshot:
         """Return the folder's present."""
-        if at != NEWEST:
-            _refuse("older versions")
-        return self._look().snapshot
+        return self._at(at).snapshot
 
     def snapshots(self) -> NoReturn:
         """Refuse: there is only the present."""
@@ -142,9 +150,7 @@ class DirectoryCatalog:
         Raises:
             NoFilesError: If it is missing or empty, and nobody said which columns it has.
         """
-        if at != NEWEST:
-            _refuse("older versions")
-        return self._look().head
+        return self._at(at).head
 
     def earlier(self, head: Head, at: At) -> NoReturn:
         """Refuse: there is only the present."""

@@ -18,6 +18,7 @@ from mere.catalogs.directory.journal import (
     journals,
     listed,
 )
+from mere.catalogs.directory.keeping import keep
 from mere.catalogs.directory.locking import locked
 from mere.catalogs.directory.terms import Terms
 from mere.catalogs.directory.tidying import tidied
@@ -199,6 +200,8 @@ class Swap:
             for file, home in step.adds
         )
         goes = tuple(self._was(id_) for step in made for id_ in step.removes)
+        if self.terms.backup is not None:
+            keep(self.store, [file.path for file in goes], self.terms.backup)
         journal = Journal(id=holding, comes=comes, goes=goes)
         self._decide(journal)
         try:

@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from mere.model.layout import Layout
 from mere.model.schema import Schema
+from mere.ports import Store
 
 PATIENCE_S = 60.0
 """How long others wait for a maintainer that does nothing, and of which nobody can tell more."""
@@ -16,13 +17,15 @@ class Terms:
 
     `schema` and `partition_by` are those of a folder without files. `compression` is the codec of
     all that is written; None: zstd for new rows, and files that are merged keep theirs. `prefix`
-    is how the names of new files begin; None: by what is done.
+    is how the names of new files begin; None: by what is done. With `backup`, files are copied
+    there before they go.
     """
 
     schema: Schema | None = None
     partition_by: tuple[str, ...] = ()
     compression: str | None = None
     prefix: str | None = None
+    backup: Store | None = None
     patience_s: float = PATIENCE_S
 
     def layout(self) -> Layout:

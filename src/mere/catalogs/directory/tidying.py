@@ -4,6 +4,7 @@ from datetime import UTC, datetime
 
 from mere.arrow.names import STAGED
 from mere.catalogs.directory.journal import HIDDEN, finish, folder_of, journals, listed
+from mere.catalogs.directory.keeping import KEPT
 from mere.catalogs.directory.locking import LOCK
 from mere.catalogs.directory.owners import read_owner
 from mere.model.files import StoredFile
@@ -29,7 +30,7 @@ def tidied(store: Store) -> dict[str, StoredFile]:
 
 def _is_stale(file: StoredFile) -> bool:
     """Tell whether a hidden file is nobody's any more: its name says whose it was."""
-    if not file.path.startswith(HIDDEN) or file.path == LOCK:
+    if not file.path.startswith(HIDDEN) or file.path == LOCK or file.path.endswith(KEPT):
         return False
     owner = read_owner(_owner_in(file.path.rpartition("/")[2]))
     if owner is not None and owner.is_dead:
