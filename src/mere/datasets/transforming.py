@@ -1,0 +1,68 @@
+"""Send rows through a function of polars DataFrames, here or on the executors of Spark."""
+
+from collections.abc import Callable, Iterable, Iterator
+from dataclasses import dataclass, replace
+from typing import Any
+
+import pyarrow as pa
+
+from mere import registry
+from mere.scan import Scan
+
+_SAMPLE_ROWS = 1000
+
+
+@dataclass(frozen=True, slots=True)
+class Transform:
+    """What becomes of rows, `batch_rows` of them at a time; without a function, nothing."""
+
+    function: Callable[[Any], Any] | None
+    batch_rows: int
+
+    def columns(self, scan: Scan) -> pa.Schema:
+        """Return the columns that come out, told by a few rows."""
+        if self.function is None:
+            return scan.schema
+        some = replace(scan, limit=min(_SAMPLE_ROWS, self.batch_rows))
+        return self._called(some.to_arrow()).schema
+
+    def rows(self, scan: Scan, columns: pa.Schema) -> Any:
+        """Return the rows that come out: as a stream, or on Spark as a DataFrame."""
+        spark = getattr(scan.session.runner, "spark", None)
+        if self.function is None:
+            return scan if spark is None else scan.to_spark(spark)
+        if spark is None:
+            return pa.RecordBatchReader.from_batches(columns, self._batches(scan, columns))
+        kinds = spark.createDataFrame(columns.empty_table()).schema
+        return scan.to_spark(spark).mapInArrow(self.through, kinds)
+
+    def through(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield what comes out of these rows."""
+        for table in self._together(batches):
+            yield from self._called(table).to_batches()
+
+    def _batches(self, scan: Scan, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
+        for batch in self.through(scan.to_batches()):
+            yield batch.cast(columns)
+
+    def _together(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
+        held: list[pa.RecordBatch] = []
+        rows = 0
+        for batch in batches:
+            held.append(batch)
+            rows += batch.num_rows
+            if rows >= self.batch_rows:
+                yield from self._cut(held)
+                held, rows = [], 0
+        if held:
+            yield from self._cut(held)
+
+    def _cut(self, held: list[pa.RecordBatch]) -> Iterator[pa.Table]:
+        table = pa.Table.from_batches(held)
+        for start in range(0, table.num_rows, self.batch_rows):
+            yield table.slice(start, self.batch_rows)
+
+    def _called(self, table: pa.Table) -> pa.Table:
+        polars = registry.load("polars")
+        made = self.function(polars.from_arrow(table)) if self.function else table
+        return made.to_arrow(compat_level=polars.CompatLevel.oldest())
