@@ -31,7 +31,15 @@ VERBS = {
     "hilbert": lambda table: table.cluster(["i", "n"], order="hilbert", target_mb=0.02),
     "repartition": lambda table: table.repartition(["month(d)", "bucket(2, s)"]),
 }
-UNEQUAL = {"seconds", "files", "gone", "version", "planned_groups", "encoded_bytes", "overlap_after"}
+UNEQUAL = {
+    "seconds",
+    "files",
+    "gone",
+    "version",
+    "planned_groups",
+    "encoded_bytes",
+    "overlap_after",
+}
 
 
 def rows_of(number, count=400):

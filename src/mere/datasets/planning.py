@@ -80,7 +80,8 @@ def plan_optimize_groups(
             those that there are.
     """
     wanted = order_columns(zorder_columns)
-    known = tuple(getattr(sample_schema, "names", sample_schema))
+    names = getattr(sample_schema, "names", None)
+    known = tuple(names if isinstance(names, list) else sample_schema)
     for name in wanted:
         if name not in known:
             msg = f"unknown column {name!r}; there are: {', '.join(known)}"

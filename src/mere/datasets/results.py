@@ -1,11 +1,14 @@
 """Tell what a verb did as the seeds tell it: dictionaries with their keys, and more."""
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from typing import Any
 
 from mere.model.report import Report
+
+_WAITING = "_mere/"
+"""Where new files of a folder lie until they are published, in the folders that they go to."""
 
 
 def canonical(report: Report, path: str) -> dict[str, Any]:
@@ -30,24 +33,22 @@ def compacted(report: Report, path: str) -> dict[str, Any]:
         **{name: report[name] for name in ("files_before", "files_after")},
         **{name: report[name] for name in ("bytes_before", "bytes_after")},
     }
-    return canonical(report, path) | names | {"partitions_compacted": len(touched(report))}
+    merged = report.gone or (name for group in report.planned_groups or () for name in group)
+    return canonical(report, path) | names | {"partitions_compacted": len(_folders(merged))}
 
 
 def changed(report: Report, path: str) -> dict[str, Any]:
     """Return what `ParquetCRUD` tells."""
+    came = (file.path.removeprefix(_WAITING) for file in report.files)
     return canonical(report, path) | {
-        "partitions_affected": len(touched(report)),
+        "partitions_affected": len(_folders((*report.gone, *came))),
         "files_read": report.files_read,
         "files_written": report.files_added,
         "files_deleted": report.files_removed,
     }
 
 
-def touched(report: Report) -> frozenset[str]:
-    """Return the folders in which files came or went, or would."""
-    groups = report.planned_groups or ()
-    paths = [file.path for file in report.files]
-    paths += [*report.gone, *(name for group in groups for name in group)]
+def _folders(paths: Iterable[str]) -> frozenset[str]:
     return frozenset(path.rpartition("/")[0] for path in paths)
 
 
