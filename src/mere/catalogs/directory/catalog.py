@@ -19,7 +19,7 @@ from mere.errors import (
     NoFilesError,
     UnsupportedError,
 )
-from mere.model.clearing import Cleared, Tag
+from mere.model.clearing import Cleared, Leftovers, Tag
 from mere.model.feed import Feed, Lineage, Trace
 from mere.model.files import DataFile, FileSet, StoredFile
 from mere.model.history import NEWEST, At, Change, Committed, Head, Mark, Snapshot, View
@@ -316,6 +316,10 @@ class DirectoryCatalog:
 
     def swept(self, rows: Sequence[int]) -> None:
         """Do nothing: nothing is scheduled."""
+
+    def leftovers(self, head: Head | None, *, grace_s: float) -> Leftovers:
+        """Count nothing: what is no longer data is gone."""
+        return Leftovers()
 
     def audit(self) -> Audit:
         """Refuse: there is nothing that files could disagree with."""
