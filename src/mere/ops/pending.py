@@ -1,11 +1,11 @@
-"""Hold the rows that a transaction deletes from files, and show the files without them."""
+"""Show what an open transaction makes of a table: its files without rows, its new columns."""
 
 from collections.abc import Collection, Iterable, Mapping
 from dataclasses import replace
 
 from mere.arrow.positions import joined, unpack
 from mere.model.files import DataFile, Deletion
-from mere.model.history import Edit, EditFiles
+from mere.model.history import Edit, EditFiles, Evolve, Head, RenameTable, Restore
 
 
 class PendingDeletes:
@@ -63,3 +63,28 @@ def _without(file: DataFile, deletion: Deletion | None) -> DataFile:
         return file
     positions = tuple(unpack(deletion.positions).tolist())
     return replace(file, gone=(*file.gone, *positions))
+
+
+def redefined(now: Head, edit: RenameTable | Evolve | Restore) -> Head:
+    """Return a table as an edit of its definition leaves it."""
+    match edit:
+        case RenameTable(name=name):
+            return replace(now, name=name)
+        case Evolve(schema=schema, layout=layout, checks=checks):
+            following = 1 + max(field.id for field, _ in schema.walk())
+            return replace(
+                now,
+                schema=schema,
+                layout=layout,
+                checks=now.checks if checks is None else checks,
+                next_column_id=max(now.next_column_id, following),
+                stable=False,
+            )
+        case Restore(head=then):
+            return replace(
+                then,
+                namespace=now.namespace,
+                name=now.name,
+                next_column_id=now.next_column_id,
+                stable=False,
+            )

@@ -34,7 +34,7 @@ from mere.model.history import (
 )
 from mere.model.loading import Loaded
 from mere.model.predicate import Expr
-from mere.ops.pending import PendingDeletes, final
+from mere.ops.pending import PendingDeletes, final, redefined
 from mere.plan.prune import prune
 from mere.ports import Audit, Catalog, ReplanNeeded, WriteDeletes
 
@@ -300,30 +300,10 @@ class StagedCatalog:
                 self._heads[head.table_id] = head
             case DropTable(table_id=table_id):
                 self._heads[table_id] = None
-            case RenameTable(table_id=table_id, name=name):
-                self._heads[table_id] = replace(self._now(table_id), name=name)
-            case Evolve(table_id=table_id, schema=schema, layout=layout, checks=checks):
-                following = 1 + max(field.id for field, _ in schema.walk())
-                now = self._now(table_id)
-                self._heads[table_id] = replace(
-                    now,
-                    schema=schema,
-                    layout=layout,
-                    checks=now.checks if checks is None else checks,
-                    next_column_id=max(now.next_column_id, following),
-                    stable=False,
-                )
+            case RenameTable() | Evolve() | Restore():
+                self._heads[edit.table_id] = redefined(self._now(edit.table_id), edit)
             case EditFiles():
                 edit = self._edit_files(edit)
-            case Restore(table_id=table_id, head=then):
-                now = self._now(table_id)
-                self._heads[table_id] = replace(
-                    then,
-                    namespace=now.namespace,
-                    name=now.name,
-                    next_column_id=now.next_column_id,
-                    stable=False,
-                )
         self._edits.append(edit)
 
     def _now(self, table_id: int) -> Head:
