@@ -12,6 +12,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from pyspark.find_spark_home import _find_spark_home
+from tests.spark.programs import SPARING
 
 from mere.spark.java import find_java
 
@@ -34,6 +35,10 @@ class Cluster:
         process = _start(self.stack, self.folder, "worker.Worker", *more)
         self.workers.append(process)
 
+    def name(self, place: int) -> str:
+        """Return what the folder of a worker is called, below which its executors run."""
+        return f"worker-{range(len(self.workers))[place]}"
+
     def kill_worker(self, place: int) -> None:
         """Take a worker and its executors away at once, as when a machine is lost."""
         for pid in _family(self.workers[place].pid):
@@ -41,7 +46,7 @@ class Cluster:
 
 
 @contextmanager
-def cluster(folder: Path) -> Iterator[Cluster]:
+def running(folder: Path) -> Iterator[Cluster]:
     """Run a cluster of two workers for the length of a block."""
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
@@ -64,6 +69,7 @@ def _start(stack: ExitStack, folder: Path, name: str, *arguments: str) -> "subpr
         "SPARK_LOCAL_IP": "127.0.0.1",
         "PYSPARK_PYTHON": sys.executable,
         "PYTHONPATH": str(ROOT),
+        "JDK_JAVA_OPTIONS": SPARING,
     }
     what = f"org.apache.spark.deploy.{name}"
     log = stack.enter_context((folder / f"{name}-{time.monotonic_ns()}.log").open("wb"))

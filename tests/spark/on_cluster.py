@@ -8,16 +8,19 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812
-from tests.spark.cluster import Cluster, cluster
+from tests.spark.cluster import Cluster, running
 
 import mere
 import mere.spark
+from mere.lake import Lake
 
 SETTINGS: dict[str, Any] = {
     "spark.executor.memory": "512m",
@@ -37,12 +40,12 @@ PARTS = 8
 
 def main(folder: Path) -> None:
     """Run every step on one cluster and one session."""
-    with cluster(folder) as machines:
+    with running(folder) as machines:
         spark = mere.spark.session("on-cluster", master=machines.url, **SETTINGS)
         wait(lambda: executors(spark) == 2, "both executors")
         with mere.connect(folder / "shop.db") as lake:
             lake.create_table("t", {"id": "int64", "part": "int64"}, partition_by=["part"])
-            for step in (append, overwrite, stream, fail_twice):
+            for step in (append, overwrite, stream, compact, cluster, fail_twice):
                 step(spark, lake, machines, folder)
                 print("RIGHT", step.__name__, flush=True)  # noqa: T201  the test reads it
         spark.stop()
@@ -92,6 +95,57 @@ def stream(spark: Any, lake: Any, machines: Cluster, folder: Path) -> None:
     restore(spark, machines)
 
 
+def compact(spark: Any, lake: Any, machines: Cluster, folder: Path) -> None:
+    """Lose one while small files are merged."""
+    rows, table = small(spark, lake, folder, "small")
+    with losing_one(machines, folder):
+        table.compact()
+    check(lake, "small", rows)
+    assert lake.table("small").files().num_rows == PARTS
+    restore(spark, machines)
+
+
+def cluster(spark: Any, lake: Any, machines: Cluster, folder: Path) -> None:
+    """Lose one while rows are ordered, within and across files."""
+    rows, table = small(spark, lake, folder, "mixed")
+    before = table.history().num_rows
+    with losing_one(machines, folder):
+        table.cluster("id")
+    check(lake, "mixed", rows)
+    assert table.history().num_rows == before + 1
+    for file in lake.table("mixed").files().to_pylist():
+        ids = pq.read_table(f"{lake.data_path}{file['path']}", columns=["id"])["id"].to_pylist()
+        assert ids == sorted(ids)
+    restore(spark, machines)
+
+
+def small(spark: Any, lake: Any, folder: Path, name: str) -> tuple[list[int], Any]:
+    """Return ids in small files of every partition, and their table, whose work takes its time."""
+    ids = list(range(3 * PARTS * 50))
+    lake.create_table(name, {"id": "int64", "part": "int64"}, partition_by=["part"])
+    for part in range(3):
+        some = ids[part::3][::-1]
+        lake.table(name).append(pa.table({"id": some, "part": [i % PARTS for i in some]}))
+    session = lake.on(spark)._session  # noqa: SLF001  there is no other way to be slow
+    return ids, Lake(replace(session, kernel=Slowly(session.kernel, folder))).table(name)
+
+
+@dataclass(frozen=True)
+class Slowly:
+    """A kernel that takes its time before it moves rows, and notes on whose machine it is."""
+
+    kernel: Any
+    folder: Path
+
+    @property
+    def name(self) -> str:
+        return str(self.kernel.name)
+
+    def rewrite(self, task: Any, *, store: Any) -> Any:
+        note(self.folder, f"{task.number}{'cut' if task.cuts else ''}")
+        return self.kernel.rewrite(task, store=store)
+
+
 def fail_twice(spark: Any, lake: Any, machines: Cluster, folder: Path) -> None:
     """Every task fails twice, then does it right."""
     del machines
@@ -114,14 +168,21 @@ def slowly(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Rec
 
     def work(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         for batch in batches:
-            (folder / "busy").mkdir(exist_ok=True)
             context = TaskContext.get()
             assert context is not None
-            (folder / "busy" / f"{context.partitionId()}-{context.taskAttemptId()}").touch()
-            time.sleep(0.8)
+            note(folder, str(context.partitionId()))
             yield batch
 
     return work
+
+
+def note(folder: Path, what: str) -> None:
+    """Say what is begun, by which attempt and on whose machine, and wait for the blow."""
+    context = TaskContext.get()
+    assert context is not None
+    (machine,) = [part for part in Path.cwd().parts if part.startswith("worker-")]
+    (folder / "busy" / f"{what}@{context.taskAttemptId()}@{machine}").touch()
+    time.sleep(0.8)
 
 
 def failing(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.RecordBatch]]:
@@ -144,7 +205,7 @@ def failing(folder: Path) -> Callable[[Iterator[pa.RecordBatch]], Iterator[pa.Re
 
 
 class losing_one:  # noqa: N801  read as a phrase
-    """Kill a worker as soon as rows are under way; insist that it came to that."""
+    """Kill a worker as soon as it has rows at hand; insist that it came to that."""
 
     def __init__(self, machines: Cluster, folder: Path) -> None:
         self.machines = machines
@@ -154,7 +215,7 @@ class losing_one:  # noqa: N801  read as a phrase
 
     def watch(self) -> None:
         deadline = time.monotonic() + 120
-        while len(list(self.folder.glob("*"))) < 3:
+        while not list(self.folder.glob(f"*@{self.machines.name(-1)}")):
             if time.monotonic() > deadline:
                 return
             time.sleep(0.02)
@@ -170,7 +231,7 @@ class losing_one:  # noqa: N801  read as a phrase
     def __exit__(self, *_: object) -> None:
         self.thread.join()
         assert self.killed.is_set(), "no worker was killed"
-        attempts = [note.name.split("-")[0] for note in self.folder.iterdir()]
+        attempts = [note.name.split("@")[0] for note in self.folder.iterdir()]
         assert len(attempts) > len(set(attempts)), f"nothing had to be done again: {attempts}"
 
 
