@@ -36,7 +36,7 @@ def tour(folder: Path, *, say: Say, scale: float = 1.0) -> None:
     try:
         walk(folder, spark, say=say, trades=max(int(TRADES_A_DAY * scale), 1), started=started)
     finally:
-        spark.stop()
+        mere.spark.sessions.stop(spark)
     say(f"\nDone in {perf_counter() - started:.0f} seconds. The report: {folder / PAGE}")
     _next(folder, say)
 

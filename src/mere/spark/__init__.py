@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 from mere.errors import EngineMissingError
 
 if TYPE_CHECKING:
+    from mere.spark import sessions as sessions
     from mere.spark import sink as sink
     from mere.spark import stream as stream
     from mere.spark.pipeline import Pipeline as Pipeline
@@ -44,8 +45,8 @@ _HOMES = {
     "session": "sessions",
     "to_spark": "types",
 }
-_PARTS = ("sink", "stream")
-"""Modules that a Python worker loads when it comes to them: each such worker lives shortly."""
+_PARTS = ("sessions", "sink", "stream")
+"""Modules that are loaded when it comes to them: a Python worker of Spark lives shortly."""
 
 
 def __getattr__(name: str) -> Any:
