@@ -1,12 +1,14 @@
 """Large tables are ordered in two steps, by tasks that share nothing, as one task would do it."""
 
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.suites.test_shaping import COLUMNS, rows_of, shows
 
 import mere
+from mere.datasets.opening import folder
 from mere.model.work import Cuts, Rewrite
 from mere.plan import steps
 from mere.reading.ranges import Ranges, packed
@@ -121,6 +123,43 @@ def test_what_one_task_can_do_is_done_by_one(tmp_path):
         far = lake.on(ApartRunner()).table("t").cluster("i", target_mb=0.02, dry_run=True)
         assert "ranges" in str(far.plan)
         assert lake.on(ApartRunner()).table("t").cluster("i", dry_run=True).plan is None
+
+
+def test_large_partitions_are_ordered_one_by_one(tmp_path, monkeypatch):
+    monkeypatch.setattr(steps, "STEP_BYTES", 1 << 11)
+    with mere.connect(str(tmp_path / "x.db")) as lake:
+        table = lake.create_table("t", COLUMNS, partition_by=["month(d)"])
+        for number in range(3):
+            table.append(rows_of(number))
+        rows = sorted(map(str, table.scan().to_arrow().to_pylist()))
+        before = table.partitions().select(["partition", "rows"]).to_pylist()
+        report = lake.on(ApartRunner()).table("t").cluster("i", target_mb=0.003)
+        assert str(report.plan).count("two steps") > 1
+        assert table.partitions().select(["partition", "rows"]).to_pylist() == before
+        assert sorted(map(str, table.scan().to_arrow().to_pylist())) == rows
+        assert lake.doctor().healthy
+
+
+def test_folders_of_plain_files_are_ordered_in_two_steps(tmp_path):
+    rows = pa.concat_tables([rows_of(number) for number in range(6)]).drop_columns(["n"])
+    ds.write_dataset(
+        rows.append_column("part", pa.array(["a", "b"] * (rows.num_rows // 2))),
+        tmp_path / "t",
+        format="parquet",
+        partitioning=ds.partitioning(pa.schema({"part": pa.string()}), flavor="hive"),
+        max_rows_per_file=200,
+        max_rows_per_group=200,
+    )
+    table = folder(tmp_path / "t", runner=ApartRunner())
+    expected = sorted(map(str, table.scan().to_arrow().to_pylist()))
+    report = table.cluster("i", target_mb=0.003)
+    assert str(report.plan).count("two steps") == 2
+    assert report.files_added > 2
+    assert sorted(map(str, table.scan().to_arrow().to_pylist())) == expected
+    found = ds.dataset(tmp_path / "t", partitioning="hive").to_table()
+    assert found.num_rows == rows.num_rows
+    assert "two steps" in str(table.repartition("s").plan)
+    assert sorted(map(str, table.scan().to_arrow().to_pylist())) == expected
 
 
 values = st.none() | st.integers(-3, 3)

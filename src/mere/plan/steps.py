@@ -89,7 +89,7 @@ def _quantiles(task: Rewrite, count: int) -> tuple[float, ...]:
 def first_tasks(steps: Steps, cuts: Sequence[Cuts], sample: bytes) -> tuple[Rewrite, ...]:
     """Make the tasks that deal out the rows of one share each, with the cuts for each."""
     task = steps.task
-    layout = replace(task.write.layout, compression="lz4", compression_level=None)
+    layout = replace(task.write.layout, compression="lz4", compression_level=None, told=())
     return tuple(
         replace(
             task,
@@ -115,9 +115,7 @@ def second_tasks(
     ranges: dict[Any, list[Trace]] = {}
     for files in dealt:
         for file in files:
-            deletes = (file.deletes,) if file.deletes else ()
-            bare = replace(file, partition=(), bounds={}, row_groups=(), deletes=None)
-            ranges.setdefault(file.partition[0], []).append(Trace(file=bare, deletes=deletes))
+            ranges.setdefault(file.partition[0], []).append(_dealt(file, task))
     return tuple(
         replace(
             task,
@@ -129,6 +127,24 @@ def second_tasks(
         )
         for number in sorted(ranges)
     )
+
+
+def _dealt(file: DataFile, task: Rewrite) -> Trace:
+    """Return a file between the steps as one of the partition that its rows are of.
+
+    Where files hold no ids, nobody asks for them: any will do.
+    """
+    first = task.inputs[0].file
+    bare = replace(
+        file,
+        partition_id=None if task.spread else first.partition_id,
+        partition=() if task.spread else first.partition,
+        row_id_start=0 if task.write.layout.plain else None,
+        bounds={},
+        row_groups=(),
+        deletes=None,
+    )
+    return Trace(file=bare, deletes=(file.deletes,) if file.deletes else ())
 
 
 def _agreed(sorting: Sorting, sample: bytes) -> Sorting:
