@@ -48,7 +48,8 @@ def main(typed: Sequence[str] | None = None) -> int:
         return int(stop.code or DONE)
     screen = Screen(json=bool(getattr(asked, "json", False)), terminal=sys.stdout.isatty())
     try:
-        return _run(asked.chosen, Call(asked=asked, say=screen.say), screen)
+        with screen.progress():
+            return _run(asked.chosen, Call(asked=asked, say=screen.say), screen)
     except MereError as error:
         screen.fail(error)
         return _code(error)

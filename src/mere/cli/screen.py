@@ -1,8 +1,10 @@
 """Print an answer: JSON for scripts, plain lines for pipes, tables for a terminal."""
 
 import json
+import logging
 import sys
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from itertools import islice
 from typing import Any
@@ -49,6 +51,22 @@ class Screen:
         """Tell of progress: on the way to people, and beside the answer for scripts."""
         (write_error if self.json else write_out)(text)
         sys.stdout.flush()
+
+    @contextmanager
+    def progress(self) -> Iterator[None]:
+        """Print how far long work is, as plain lines beside the answer, where no bar is drawn."""
+        log, was = logging.getLogger("mere"), logging.getLogger("mere").level
+        if sys.stderr.isatty() or log.handlers:
+            yield
+            return
+        handler = logging.StreamHandler(sys.stderr)
+        log.addHandler(handler)
+        log.setLevel(logging.INFO)
+        try:
+            yield
+        finally:
+            log.removeHandler(handler)
+            log.setLevel(was)
 
     def fail(self, error: MereError) -> None:
         """Print an error and what to do about it."""

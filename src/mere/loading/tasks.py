@@ -5,6 +5,7 @@ from typing import TypeAlias
 
 import pyarrow as pa
 
+from mere import stopping
 from mere.arrow import conformer, file_schema, from_arrow
 from mere.checking import checked
 from mere.errors import MereError, SchemaMismatchError
@@ -63,6 +64,7 @@ def fitted(file: Source, source: Store, form: Form, target: Schema) -> Iterator[
     columns: pa.Schema | None = None
     convert: Convert | None = None
     for batch in batches(file, source, form, target):
+        stopping.check()
         with named(file):
             whole = _with_folders(batch, file, target)
             if convert is None or whole.schema != columns:

@@ -31,6 +31,7 @@ from mere.plan.adopt import Placing, folder_columns, merged, with_blank
 from mere.plan.evolve import require_same_partitions
 from mere.ports import Session
 from mere.reading.strangers import look
+from mere.telling import telling
 
 _FOOTERS_A_CORE = 8
 _AT_ONCE = 10_000
@@ -199,8 +200,10 @@ def _looked_at(session: Session, found: Mapping[StoredFile, str]) -> Iterator[St
     """
     broken: list[MereError] = []
     items, do = list(found.items()), partial(_look, session=session)
-    with ThreadPoolExecutor(_FOOTERS_A_CORE * (os.cpu_count() or 1)) as pool:
+    threads = _FOOTERS_A_CORE * (os.cpu_count() or 1)
+    with telling("adopt", "footers") as told, ThreadPoolExecutor(threads) as pool:
         for start in range(0, len(items), _AT_ONCE):
+            told(start, len(items))
             for seen in pool.map(do, items[start : start + _AT_ONCE]):
                 if isinstance(seen, MereError):
                     broken.append(seen)

@@ -14,6 +14,7 @@ from mere.model.clearing import Cleared, Upload
 from mere.model.durations import seconds
 from mere.ops import carry
 from mere.ports import Session
+from mere.telling import telling
 
 
 def untag(session: Session, name: str, *, missing_ok: bool) -> None:
@@ -42,7 +43,8 @@ def expire(
         msg = f"keep_last must be 1 or more, got {keep_last!r}"
         raise InvalidInputError(msg, hint="the newest version always stays")
     older_s = _length(session, older_than, option="expire_older_than", otherwise="7 days")
-    return session.catalog.expire(older_s=older_s, keep_last=keep_last, dry_run=dry_run)
+    with telling("expire"):
+        return session.catalog.expire(older_s=older_s, keep_last=keep_last, dry_run=dry_run)
 
 
 def vacuum(
@@ -61,6 +63,11 @@ def vacuum(
     """
     carry.require_writable(session)
     grace_s = _length(session, grace, option="delete_older_than", otherwise="1 day")
+    with telling("vacuum"):
+        return _swept(session, grace_s, dry_run=dry_run, adopted=adopted)
+
+
+def _swept(session: Session, grace_s: float, *, dry_run: bool, adopted: bool) -> Cleared:
     found = tuple(session.store.list())
     uploads, notes = _uploads(session)
     cleared, rows = session.catalog.sweep(

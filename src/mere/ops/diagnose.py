@@ -12,6 +12,7 @@ from mere.model.diagnosis import Diagnosis, Finding, ListedFile
 from mere.model.files import StoredFile
 from mere.ports import Audit, Session
 from mere.reading.soundness import check_file
+from mere.telling import telling
 
 _FOOTERS_A_CORE = 8
 """How many footers are asked for at once: reading them is waiting, mostly."""
@@ -28,14 +29,16 @@ def doctor(session: Session, *, deep: bool) -> Diagnosis:
     findings = [*audit.findings(), *_stray(session, audit, stored)]
     seen = Diagnosis(deep=deep)
     suspects = audit.suspects()
-    for file, found in _checked(session, audit, suspects, deep=deep):
-        findings += found
-        seen = replace(
-            seen,
-            files=seen.files + 1,
-            bytes=seen.bytes + (file.bytes or 0),
-            undigested=seen.undigested + (file.digest is None),
-        )
+    with telling("doctor", "files") as told:
+        for file, found in _checked(session, audit, suspects, deep=deep):
+            findings += found
+            seen = replace(
+                seen,
+                files=seen.files + 1,
+                bytes=seen.bytes + (file.bytes or 0),
+                undigested=seen.undigested + (file.digest is None),
+            )
+            told(seen.files, 0)
     return replace(seen, findings=tuple(_standing(audit, findings)))
 
 

@@ -10,6 +10,7 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
+from mere import stopping
 from mere.arrow.inlined import unpack
 from mere.errors import CorruptionError
 from mere.model.files import DataFile, InlinedRows
@@ -158,6 +159,7 @@ class OpenFile:
                 _BATCH_ROWS, row_groups=[ordinal], columns=paths, use_threads=False
             )
         while True:
+            stopping.check()
             with naming(self.file.path):
                 batch = next(batches, None)
             if batch is None:

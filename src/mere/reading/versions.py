@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from numpy.typing import NDArray
 
+from mere import stopping
 from mere.errors import CorruptionError
 from mere.model.feed import Trace
 from mere.model.schema import ROW_ID, SINCE_ID, SNAPSHOT_ID, Schema
@@ -118,6 +119,7 @@ class Every:
         with naming(path):
             batches = self.parquet.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
         while True:
+            stopping.check()
             with naming(path):
                 batch = next(batches, None)
             if batch is None:

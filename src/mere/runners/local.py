@@ -7,10 +7,13 @@ from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from functools import partial
+from threading import Event
 from typing import TYPE_CHECKING, Any
 
+from mere import stopping
 from mere.arrow import from_arrow, schema_of, stream
 from mere.errors import InvalidInputError, MereError, TaskError
+from mere.telling import telling
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterator, Sequence
@@ -56,22 +59,27 @@ class LocalRunner:
     def run(self, do: Callable[[Any], Result], tasks: Sequence[Task]) -> Iterator[Result]:
         """Do every task and yield the results as they come.
 
-        After the first failure no further task is begun.
+        After the first failure, or an interrupt, no further task is begun, and those that run end
+        at their next step.
 
         Raises:
             TaskError: If a task failed by an error that is not mere's own; it is the cause.
         """
         if not tasks:
             return
-        workers = min(self.together, len(tasks))
-        with ThreadPoolExecutor(workers) as pool:
-            futures = {pool.submit(do, task): task for task in tasks}
+        workers, over = min(self.together, len(tasks)), Event()
+        pool = ThreadPoolExecutor(workers, initializer=stopping.heed, initargs=(over,))
+        with telling(_verb(do)) as told, pool:
             try:
-                for future in as_completed(futures):
+                futures = {pool.submit(do, task): task for task in tasks}
+                told(0, len(tasks))
+                for done, future in enumerate(as_completed(futures), start=1):
                     with _named(futures[future], do, self.name):
                         result = future.result()
+                    told(done, len(tasks))
                     yield result
             finally:
+                over.set()
                 pool.shutdown(wait=True, cancel_futures=True)
 
     def feed(
@@ -84,7 +92,7 @@ class LocalRunner:
         """
         del schema, layout  # one stream needs no bringing together
         reader = stream(rows)
-        with _named(None, do, self.name):
+        with telling(_verb(do)), _named(None, do, self.name):
             return (do(reader),)
 
 
@@ -102,6 +110,12 @@ def _named(task: Task | None, do: Callable[..., Result], runner: str) -> Iterato
         msg = f"{what} with the {kernel} kernel on the {runner} runner: "
         msg += f"{type(error).__name__}: {error}"
         raise TaskError(msg, hint="nothing was committed") from error
+
+
+def _verb(do: Callable[..., Result]) -> str:
+    """Name what is done."""
+    method = do.func if isinstance(do, partial) else do
+    return str(getattr(method, "__name__", "work"))
 
 
 def _kernel_name(do: Callable[..., Result]) -> str:

@@ -12,7 +12,8 @@ from pyspark.sql import DataFrame, SparkSession
 from mere.errors import MereError, TaskError
 from mere.model.work import Result
 from mere.runners.spark.carried import find
-from mere.runners.spark.watching import Told, watched
+from mere.runners.spark.watching import watched
+from mere.telling import Told
 
 ANSWER = "result binary"
 UNKNOWN_SLOTS = 16

@@ -18,7 +18,7 @@ from mere.runners.spark.bins import bins
 from mere.runners.spark.jobs import collect, slots
 from mere.runners.spark.rows import arrow_of, cluster, columns_of
 from mere.runners.spark.tasks import feed_stream, foreign, run_tasks
-from mere.runners.spark.watching import Told
+from mere.telling import Told
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,8 +29,9 @@ class SparkRunner:
     here, as one stream, since sending them around would cost more than it brings.
 
     `progress` is told how many of Spark's tasks are done, and of how many; None draws a bar where
-    standard error is a terminal. An interrupt, or any other exception in this thread, cancels the
-    jobs; tasks that run may write for some seconds more, files that nobody will list.
+    standard error is a terminal, else it tells the log. An interrupt, or any other exception in
+    this thread, cancels the jobs; tasks that run may write for some seconds more, files that nobody
+    will list.
     """
 
     spark: SparkSession

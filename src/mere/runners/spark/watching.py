@@ -1,21 +1,18 @@
 """Tell how far the jobs of one call are, and cancel them when the call is given up."""
 
-import sys
-from collections.abc import Callable, Iterable, Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import ExitStack, contextmanager
 from threading import Event, Thread
-from typing import Any, TypeAlias
+from typing import Any
 from uuid import uuid4
 
 from py4j.protocol import Py4JError
 from pyspark import SparkContext
 from pyspark.sql import SparkSession
 
-Told: TypeAlias = Callable[[int, int], None]
-"""Takes how many tasks are done, and of how many."""
+from mere.telling import Told, heard, telling
 
 _EVERY_SECONDS = 0.25
-_WIDTH = 30
 
 
 @contextmanager
@@ -23,7 +20,7 @@ def watched(spark: SparkSession, told: Told | None) -> Iterator[None]:
     """Watch what Spark does for the block, and cancel it when the block ends by an exception."""
     tag = f"mere-{uuid4()}"
     with ExitStack() as stack:
-        listener = told or (stack.enter_context(_bar()) if sys.stderr.isatty() else None)
+        listener = told or (stack.enter_context(telling("spark")) if heard() else None)
         if isinstance(spark, SparkSession):  # a session of Spark Connect is of another class
             stack.enter_context(_classic(spark.sparkContext, tag, listener))
         else:
@@ -88,20 +85,3 @@ def _connected(spark: Any, tag: str, told: Told | None) -> Iterator[None]:
     finally:
         spark.removeProgressHandler(handle)
         spark.removeTag(tag)
-
-
-@contextmanager
-def _bar() -> Iterator[Told]:
-    """Draw a bar on standard error, and wipe it away in the end."""
-
-    def draw(done: int, total: int) -> None:
-        filled = _WIDTH * done // max(total, 1)
-        bar = "#" * filled + "." * (_WIDTH - filled)
-        sys.stderr.write(f"\rspark [{bar}] {done}/{total} tasks ")
-        sys.stderr.flush()
-
-    try:
-        yield draw
-    finally:
-        sys.stderr.write("\r\x1b[K")
-        sys.stderr.flush()
