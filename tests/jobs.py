@@ -232,7 +232,15 @@ CHANGES = (
     *(append, overwrite, replace, transaction, vacuum, expire),
     *(delete, update, upsert, merge, compact, cluster, repartition, reshape, reshape_into),
 )
-VERBS = {verb.__name__: verb for verb in CHANGES}
+
+
+def maintain(lake: Lake) -> None:
+    """Keep all tables in shape, and let everything go that is not the newest version."""
+    rules = {"min_files": 2, "expire_older_than": 0, "delete_older_than": 0}
+    lake.maintain({**rules, "tables": {"b": {"cluster_by": ["id"]}}}).require()
+
+
+VERBS = {verb.__name__: verb for verb in (*CHANGES, maintain)}
 
 
 def count_calls(url: str, *, verb: str, silent: Sequence[str] = (), **more: Any) -> list[str]:

@@ -69,6 +69,41 @@ def test_a_move_that_is_killed_at_any_step_is_whole_or_not_there(tmp_path, stage
     assert len(calls) > 40
 
 
+def test_maintenance_that_is_killed_leaves_each_table_whole_and_is_taken_up_again(tmp_path, stage):
+    lakes = Lakes.made(tmp_path)
+    with mere.connect(lakes.url) as lake:
+        for n in range(10, 16):
+            lake.table("a").append(jobs.rows(n, n + 1))
+            lake.table("b").append(jobs.rows(n))
+        lake.table("a").delete("id IN (1, 11)")
+    lakes.keep()
+    before = newest(lakes)
+    job = {"verb": "maintain", "silent": ["rows", "write", "read", "size"]}
+    calls = stage.run("count_calls", url=lakes.back(), **job).result
+    assert newest(lakes) == before
+    states = set()
+    for at in range(1, len(calls) + 1, max(len(calls) // 14, 1)):
+        outcome = stage.run("die_at", url=lakes.back(), at=at, when="after", **job)
+        assert outcome.killed, f"after {calls[at - 1]}: {outcome}"
+        assert newest(lakes) == before, f"after call {at}, {calls[at - 1]}"
+        with mere.connect(lakes.url) as lake:
+            states.add((len(lake.table("a").files()), len(lake.table("b").files())))
+            assert lake.doctor().healthy
+            jobs.maintain(lake)
+            assert not lake.maintain({"expire_older_than": 0, "delete_older_than": 0})
+            assert not lake.doctor().findings
+            files = len(lake.table("a").files()) + len(lake.table("b").files())
+            assert files == len(stored(lakes)) == 3
+    assert len(states) == 3, "before both, between them, after both"
+
+
+def newest(lakes):
+    """Return the rows that each table shows now."""
+    with mere.connect(lakes.url) as lake:
+        found = {name: lake.table(name).scan().to_arrow().to_pylist() for name in lake.tables()}
+    return {name: sorted(map(str, rows)) for name, rows in found.items()}
+
+
 @pytest.mark.parametrize("error", [CatalogError("not heard"), KeyboardInterrupt()])
 def test_an_error_after_the_commit_takes_no_file_away_that_is_listed(tmp_path, error):
     lakes = Lakes.made(tmp_path)
