@@ -62,3 +62,28 @@ def test_repartition_copies_rows_into_a_new_table(lake, mere_):
     assert (copied["table"], copied["rows_after"]) == ("main.new", table.count())
     assert (lake.table("new").count(), table.partition_by) == (table.count(), ("side",))
     assert mere_("repartition", "trades", "--by", "", "--into", "new").code != 0
+
+
+@pytest.mark.spark
+def test_each_command_does_its_work_on_spark_and_answers_scripts(lake, mere_, spark):
+    table = scattered(lake)
+    spark.sparkContext.setJobGroup("mere", "what the commands do")
+    before = sorted(table.scan().to_arrow()["id"].to_pylist())
+    for command in (
+        ("compact", "trades"),
+        ("cluster", "trades", "--by", "id"),
+        ("repartition", "trades", "--by", "bucket(2, id)"),
+        ("maintain",),
+    ):
+        for n in range(5):
+            table.append([{"id": 200 + n}])
+            before.append(200 + n)
+        version = lake.version
+        would = mere_(*command, "--spark", "--dry-run", "--json")
+        assert (would.code, would.json["dry_run"], lake.version) == (0, True, version)
+        jobs = len(spark.sparkContext.statusTracker().getJobIdsForGroup("mere"))
+        done = mere_(*command, "--spark", "--json")
+        assert (done.code, done.json["dry_run"], lake.version > version) == (0, False, True)
+        assert len(spark.sparkContext.statusTracker().getJobIdsForGroup("mere")) > jobs
+    spark.sparkContext.setLocalProperty("spark.jobGroup.id", None)
+    assert sorted(table.scan().to_arrow()["id"].to_pylist()) == sorted(before)

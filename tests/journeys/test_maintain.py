@@ -6,6 +6,7 @@ import pytest
 import mere
 from mere.errors import CommitConflictError, InvalidInputError, MereError, StorageError
 from mere.kernels.pyarrow import PyarrowKernel
+from mere.model.history import Change, Mark
 
 NOW = {"expire_older_than": 0, "delete_older_than": 0}
 COLUMNS = {"a": "int64", "s": "string"}
@@ -184,6 +185,19 @@ def test_rules_in_the_catalog_hold_and_those_of_a_call_come_before_them(lake):
     done = lake.maintain({"min_files": 2, "tables": {"nowhere": {"compact": False}}})
     assert states(done) == {("compact", "main.loud"): "done"}
     assert done.notes == ("the policy has rules for what is not there: main.nowhere",)
+
+
+def test_versions_that_a_step_of_a_pipeline_has_still_to_read_stay(lake):
+    scattered(lake, "t")
+    reached = lake.version - 2
+    mark = Mark(step="market/bars", run=1, reached=reached)
+    lake._session.catalog.commit(Change(base=lake.version, edits=(), mark=mark))  # noqa: SLF001
+    lake.tag("first", version=1)
+    done = lake.maintain(NOW)
+    assert lake.snapshots()["version"].to_pylist() == [1, *range(reached, lake.version + 1)]
+    assert "that the step 'market/bars' has still to read" in str(done)
+    assert lake.table("t").changes(reached + 1).num_rows == 40
+    assert not lake.maintain(NOW)
 
 
 def test_deleted_rows_go_by_the_share_that_the_option_says(lake):

@@ -13,7 +13,7 @@ from mere.model.report import Report
 from mere.ops import clear
 from mere.ops.maintain.moving import MoveOptions, move_rows, newest, require_alone, require_settled
 from mere.ops.maintain.outcome import Maintenance
-from mere.ops.maintain.surveying import keep_last, may_expire, names, rules_of_lake, survey
+from mere.ops.maintain.surveying import may_expire, names, rules_of_lake, survey
 from mere.plan.health import Survey
 from mere.plan.rewrite import part_of
 from mere.plan.upkeep import Batch, Chore, afforded, batched, chores_of
@@ -81,20 +81,23 @@ class _Run:
 
     def expire(self) -> None:
         """Let versions go that are old enough, but none that a step has still to read."""
-        if not self.rules.expire or not may_expire(self.session, self.rules):
+        if not self.rules.expire:
+            return
+        found = may_expire(self.session, self.rules)
+        if found.waiting and not self.changed:
+            self.notes.append(found.waiting)
+        if not found.going:
             return
         if self.options.dry_run:
-            gone = may_expire(self.session, self.rules)
-            detail = f"{len(gone)} version(s)"
+            detail = f"{len(found.going)} version(s)"
             self.note(Piece(operation="expire", table=None, state=State.PLANNED, detail=detail))
             return
-        ids = [snapshot.id for snapshot in self.session.catalog.snapshots()]
         self.cleared(
             "expire",
             lambda: clear.expire(
                 self.session,
                 older_than=self.rules.expire_older_than,
-                keep_last=keep_last(self.session, self.rules, ids),
+                keep_last=found.keep_last,
                 dry_run=False,
             ),
         )

@@ -1,7 +1,8 @@
 """Look how tables lie on their storage, and say what the rules call for; nothing is changed."""
 
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
+from functools import partial
 
 from mere.errors import MereError, TableNotFoundError
 from mere.model.durations import seconds
@@ -61,7 +62,7 @@ def health(session: Session, name: str, policy: Policy) -> tuple[Check, ...]:
 def lake_health(session: Session, policy: Policy) -> tuple[Check, ...]:
     """Judge a lake and all of its tables; see `Lake.health`."""
     rules = rules_of_lake(session, policy)
-    kept, going = len(session.catalog.snapshots()), len(may_expire(session, rules))
+    kept, going = len(session.catalog.snapshots()), len(may_expire(session, rules).going)
     left = session.catalog.leftovers(None, grace_s=seconds(rules.delete_older_than or 0))
     found = [versions(kept, going, rules), *cleared(left, rules, None)]
     for name in names(session):
@@ -90,20 +91,31 @@ def names(session: Session) -> list[str]:
     return [join_name(*name) for name in session.catalog.tables()]
 
 
-def may_expire(session: Session, rules: Policy) -> tuple[int, ...]:
-    """Return the versions that may go by the rules."""
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Expiry:
+    """Which versions may go by the rules, and how many of the newest stay in any case.
+
+    `waiting` tells of a step of a pipeline because of which old ones stay that it has not read.
+    """
+
+    going: tuple[int, ...]
+    keep_last: int
+    waiting: str = ""
+
+
+def may_expire(session: Session, rules: Policy) -> Expiry:
+    """Say which versions may go by the rules; none that a step has still to read."""
     catalog = session.catalog
     snapshots = catalog.snapshots()
-    return expired(
-        snapshots,
-        tagged={tag.version for tag in catalog.tags()},
-        before=datetime.now(UTC) - timedelta(seconds=seconds(rules.expire_older_than or 0)),
-        keep_last=keep_last(session, rules, [snapshot.id for snapshot in snapshots]),
-    )
-
-
-def keep_last(session: Session, rules: Policy, ids: list[int]) -> int:
-    """Return how many of the newest versions stay: also those that steps have not passed yet."""
-    reached = min((mark.reached for mark in session.catalog.marks()), default=None)
-    ahead = 0 if reached is None else sum(number >= reached for number in ids)
-    return max(rules.keep_last or 1, ahead)
+    tagged = {tag.version for tag in catalog.tags()}
+    before = datetime.now(UTC) - timedelta(seconds=seconds(rules.expire_older_than or 0))
+    find = partial(expired, snapshots, tagged=tagged, before=before)
+    last = rules.keep_last or 1
+    behind = min(catalog.marks(), key=lambda mark: mark.reached, default=None)
+    if behind is None:
+        return Expiry(going=find(keep_last=last), keep_last=last)
+    unread = sum(snapshot.id >= behind.reached for snapshot in snapshots)
+    going = find(keep_last=max(last, unread))
+    held = len(find(keep_last=last)) - len(going)
+    told = f"{held:,} version(s) stay that the step {behind.step!r} has still to read"
+    return Expiry(going=going, keep_last=max(last, unread), waiting=told if held else "")
