@@ -14,7 +14,7 @@ from mere.cli.answer import Answer, Facts, Part, Rows
 from mere.errors import EngineMissingError, MereError
 from mere.registry import load
 
-_SIZES = frozenset({"bytes", "raw_bytes"})
+_SIZES = frozenset({"bytes", "raw_bytes", "read_bytes", "write_bytes"})
 Write = Callable[[str], None]
 
 

@@ -45,6 +45,7 @@ class Piece:
 
     def __str__(self) -> str:
         """Show the piece in a line."""
-        what = f"{self.operation} {self.table}" if self.table else self.operation
-        told = f"{self.state}: {what}: {self.files:,} file(s), {self.bytes:,} bytes"
-        return f"{told}; {self.detail}" if self.detail else told
+        told = f"{self.state}: {self.operation}" + (f" {self.table}" if self.table else "")
+        size = f"{self.files:,} file(s), {self.bytes:,} bytes" if self.files else ""
+        more = "; ".join(filter(None, (size, self.detail)))
+        return f"{told}: {more}" if more else told

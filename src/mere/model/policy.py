@@ -68,19 +68,19 @@ class Policy:
     tables: Mapping[str, "Policy"] = field(default_factory=dict, hash=False)
 
     def __post_init__(self) -> None:
-        """Refuse what cannot be meant; names of tables are kept whole.
+        """Refuse what cannot be meant; mappings become policies.
 
         Raises:
             InvalidInputError: Naming the rule.
         """
+        if isinstance(self.cluster_by, str):
+            object.__setattr__(self, "cluster_by", (self.cluster_by,))
         for name, value in self._rules():
             _check(name, value)
         if isinstance(self.cluster_by, list):
             object.__setattr__(self, "cluster_by", tuple(self.cluster_by))
-        whole = {join_name(*split_name(name)): rules for name, rules in self.tables.items()}
-        object.__setattr__(self, "tables", whole)
-        for place, rules in (*self.schemas.items(), *self.tables.items()):
-            _check_narrow(place, rules)
+        for place in _NARROWER:
+            object.__setattr__(self, place, _narrow(place, getattr(self, place)))
 
     def _rules(self) -> Iterator[tuple[str, Any]]:
         """Yield the rules that are given, narrower ones aside."""
@@ -106,8 +106,7 @@ class Policy:
                 hint = f"did you mean {close[0]!r}?" if close else f"known: {', '.join(known)}"
                 msg = f"a policy has no rule {name!r}"
                 raise InvalidInputError(msg, hint=hint)
-        narrow = {place: _narrow(place, given[place]) for place in _NARROWER if place in given}
-        return cls(**{**given, **narrow})
+        return cls(**given)
 
     @classmethod
     def from_toml(cls, text: str) -> "Policy":
@@ -152,10 +151,21 @@ class Policy:
 
 
 def _narrow(place: str, given: Any) -> dict[str, Policy]:
+    """Return the rules of schemas or tables; names of tables are kept whole."""
     if not isinstance(given, Mapping):
         msg = f"{place!r} of a policy is a mapping from names to rules, got {given!r}"
         raise InvalidInputError(msg)
-    return {n: r if isinstance(r, Policy) else Policy.of(r) for n, r in given.items()}
+    found: dict[str, Policy] = {}
+    for name, said in given.items():
+        rules = said if isinstance(said, Policy) else Policy.of(said)
+        wide = [
+            each for each in (*_OF_THE_LAKE, *_NARROWER) if getattr(rules, each) not in (None, {})
+        ]
+        if wide:
+            msg = f"{', '.join(wide)} is a rule of the whole lake, not of {name!r} alone"
+            raise InvalidInputError(msg)
+        found[join_name(*split_name(name)) if place == "tables" else name] = rules
+    return found
 
 
 def _check(name: str, value: Any) -> None:
@@ -186,17 +196,6 @@ def _check_columns(value: Any) -> None:
 def _demand(name: str, value: Any, wanted: str, *, fits: bool) -> None:
     if not fits:
         msg = f"{name} takes {wanted}, got {value!r}"
-        raise InvalidInputError(msg)
-
-
-def _check_narrow(place: str, rules: Any) -> None:
-    if not isinstance(rules, Policy):
-        msg = f"the rules for {place!r} are a Policy, got {rules!r}"
-        raise InvalidInputError(msg, hint="Policy.of() reads mappings")
-    wide = [name for name in _OF_THE_LAKE if getattr(rules, name) is not None]
-    wide += [name for name in _NARROWER if getattr(rules, name)]
-    if wide:
-        msg = f"{', '.join(wide)} is a rule of the whole lake, not of {place!r} alone"
         raise InvalidInputError(msg)
 
 

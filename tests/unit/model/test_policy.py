@@ -72,7 +72,8 @@ def test_options_are_read_as_rules():
 def test_tables_are_named_with_or_without_their_schema():
     policy = Policy.of({"tables": {"t": {"compact": False}}})
     assert policy.of_table("main", "t").compact is False
-    assert Policy.of({"cluster_by": ["a"]}).cluster_by == ("a",)
+    assert policy == Policy(tables={"main.t": Policy(compact=False)})
+    assert Policy.of({"cluster_by": ["a"]}) == Policy.of({"cluster_by": "a"})
 
 
 @pytest.mark.parametrize(
@@ -83,7 +84,7 @@ def test_tables_are_named_with_or_without_their_schema():
         ({"target_mb": "128"}, "target_mb takes a number above 0"),
         ({"min_files": 1}, "min_files takes a whole number from 2 on"),
         ({"max_deleted": 1.5}, "max_deleted takes a share"),
-        ({"cluster_by": "a,b"}, "cluster_by takes a list of columns"),
+        ({"cluster_by": 3}, "cluster_by takes a list of columns"),
         ({"cluster_order": "random"}, "cluster_order takes one of linear, zorder, hilbert"),
         ({"expire": "no"}, "expire takes true or false"),
         ({"expire_older_than": "soon"}, "a length of time is needed"),

@@ -139,7 +139,7 @@ class _Run:
                     state=State.PLANNED if self.options.dry_run else State.DONE,
                     files=len(done.files),
                     bytes=done.bytes,
-                    seconds=perf_counter() - began,
+                    seconds=round(perf_counter() - began, 3),
                     detail=f"{len(done.versions)} version(s)" if done.versions else "",
                     report=done,
                 )
@@ -197,7 +197,7 @@ class _Run:
         return replace(
             piece,
             state=State.DONE,
-            seconds=perf_counter() - began,
+            seconds=round(perf_counter() - began, 3),
             detail=told,
             report=report,
         )
