@@ -63,6 +63,6 @@ def test_health_lists_every_check_of_a_table_and_what_is_not_good_in_the_lake(la
     assert (checks["small_files"]["value"], checks["small_files"]["verdict"]) == (3, "good")
     shown = mere_("health", "--policy", rules)
     assert "check(s) are good" in shown.out
-    assert 'lake.table("main.trades").compact(target_mb=128, min_files=2)' in shown.out
+    assert "lake.table('main.trades').compact(target_mb=128, min_files=2)" in shown.out
     every = mere_("health", "--policy", rules, "--json").json
     assert {"good", "act"} <= {row["verdict"] for row in every}

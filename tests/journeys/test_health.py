@@ -1,9 +1,11 @@
 """How files lie is told by the catalog alone, with the very call that helps and what it costs."""
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import mere
+from mere.datasets.opening import folder
 
 COLUMNS = {"a": "int64", "s": "string"}
 
@@ -50,7 +52,7 @@ def test_overlap_and_order_are_told_and_the_advice_mends_them(lake):
 def test_a_table_with_an_order_is_told_when_its_files_overlap(lake):
     found = checks(many(lake, sort_by=["a"]))["overlap"]
     assert (found["value"], found["verdict"]) == (11, "note")
-    assert found["advice"] == "lake.table(\"main.t\").cluster(['a'])"
+    assert found["advice"] == "lake.table('main.t').cluster(['a'])"
 
 
 def test_deleted_rows_wait_for_the_versions_that_show_them(lake):
@@ -93,3 +95,16 @@ def test_the_checks_are_the_same_in_the_same_order_for_every_table(any_lake):
     assert set(empty["verdict"].to_pylist()) == {"good"}
     table.append({"a": [1], "s": ["x"]})
     assert table.health()["check"].equals(empty["check"])
+
+
+def test_a_plain_folder_and_a_table_with_an_odd_name_are_advised_in_their_own_words(lake, tmp_path):
+    files = tmp_path / "plain"
+    files.mkdir()
+    for number in range(5):
+        pq.write_table(pa.table({"a": [number]}), files / f"{number}.parquet")
+    table = lake.create_table('"o\'dd.na/me"', COLUMNS)
+    for number in range(5):
+        table.append({"a": [number], "s": ["x"]})
+    for found in (folder(files), table):
+        eval(checks(found)["small_files"]["advice"], {"lake": lake, "folder": folder})  # noqa: S307
+        assert checks(found)["small_files"]["value"] == 1

@@ -37,8 +37,9 @@ class Survey:
 
     @property
     def call(self) -> str:
-        """How the table is spelled in a call."""
-        return f'lake.table("{self.head.full_name}")'
+        """How the table is spelled in a call; one of no lake is a plain folder."""
+        head = self.head
+        return f"{'lake.table' if head.namespace else 'folder'}({head.full_name!r})"
 
     @property
     def order(self) -> Clustering | None:

@@ -7,14 +7,15 @@ from time import perf_counter
 
 from mere.errors import CommitConflictError, MereError, TableNotFoundError
 from mere.model.clearing import Cleared
+from mere.model.history import Head
 from mere.model.keeping import Piece, State
 from mere.model.policy import Policy
 from mere.model.report import Report
+from mere.model.work import Plan
 from mere.ops import clear
 from mere.ops.maintain.moving import MoveOptions, move_rows, newest, require_alone, require_settled
 from mere.ops.maintain.outcome import Maintenance
 from mere.ops.maintain.surveying import may_expire, names, rules_of_lake, survey
-from mere.plan.health import Survey
 from mere.plan.rewrite import part_of
 from mere.plan.upkeep import Batch, Chore, afforded, batched, chores_of
 from mere.ports import Session
@@ -61,7 +62,7 @@ class _Run:
     started: float = field(default_factory=perf_counter)
     pieces: list[Piece] = field(default_factory=list)
     notes: list[str] = field(default_factory=list)
-    surveys: dict[str, Survey] = field(default_factory=dict)
+    plans: dict[str, tuple[Head, Plan]] = field(default_factory=dict)
 
     @property
     def changed(self) -> bool:
@@ -172,7 +173,8 @@ class _Run:
         for name in there:
             try:
                 found = survey(self.session, name, self.policy, self.options, whole=False)
-                self.surveys[name] = found
+                if found.plan.tasks:
+                    self.plans[name] = found.head, found.plan
                 yield from chores_of(name, found.plan, found.lineage.oldest)
             except TableNotFoundError:  # dropped meanwhile: nothing is to be done
                 continue
@@ -182,10 +184,10 @@ class _Run:
     def carried_out(self, batch: Batch) -> Piece:
         """Do one batch, and say what became of it."""
         began, piece = perf_counter(), _piece(batch)
-        found = self.surveys[batch.table]
+        seen, whole = self.plans[batch.table]
         try:
-            head = newest(self.session, found.head)
-            plan = part_of(head, found.plan, batch.tasks)
+            head = newest(self.session, seen)
+            plan = part_of(head, whole, batch.tasks)
             report = move_rows(self.session, head, plan, replace(self.options, dry_run=False))
         except TableNotFoundError:
             return replace(piece, state=State.GONE, detail="dropped meanwhile")
