@@ -21,6 +21,7 @@ from mere.model.work import Probe, Result, Rewrite, Write
 from mere.parquet.encoding import codec, leaves
 from mere.parquet.lanes import Gate, InPlace, Lane
 from mere.parquet.outlet import Outlet, Place
+from mere.parquet.pouring import pour
 from mere.ports import Store
 from mere.reading.probing import Judge, probe
 from mere.reading.rewriting import rewrite
@@ -91,7 +92,9 @@ class PyarrowKernel:
             CorruptionError: If a file is missing or damaged.
         """
         kernel = replace(self, memory_bytes=min(self.memory_bytes, task.memory_bytes))
-        return rewrite(task, store, write=kernel.write, sort=sorted_batches)
+        threads = self.threads or pa.cpu_count()
+        poured = partial(pour, memory=kernel.memory_bytes, threads=threads)
+        return rewrite(task, store, write=kernel.write, sort=sorted_batches, pour=poured)
 
 
 class _Part:

@@ -207,11 +207,20 @@ def _repeats(column: pa.ChunkedArray, leaf: Leaf, many: float) -> bool:
     if kinds.is_boolean(sample.type) or not len(sample):
         return False
     values = len(sample) * many
+    if kinds.is_dictionary(sample.type):  # it holds what all rows have, not only the sample
+        words = sample.chunk(0).dictionary
+        return _pays(len(words), values, width=words.nbytes / max(len(words), 1))
     different = _different(sample, values)
     width = sample.nbytes / len(sample)
-    bits = _delta_bits(sample) if leaf.field.type in _DELTAS else 8 * width * _COMPRESSED
-    numbers = values * ceil(log2(different))
-    return different * width <= DICTIONARY_BYTES and different * bits + numbers < values * bits
+    bits = _delta_bits(sample) if leaf.field.type in _DELTAS else None
+    return _pays(different, values, width=width, bits=bits)
+
+
+def _pays(different: float, values: float, *, width: float, bits: float | None = None) -> bool:
+    """Tell whether so many different values and numbers into them are less than all `values`."""
+    plain = 8 * width * _COMPRESSED if bits is None else bits
+    numbers = values * ceil(log2(max(different, 1)))
+    return different * width <= DICTIONARY_BYTES and different * plain + numbers < values * plain
 
 
 def _different(sample: pa.ChunkedArray, values: float) -> float:

@@ -1,6 +1,6 @@
 """Check that listed files are what the catalog says, and name the one that is not."""
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
 
@@ -19,13 +19,24 @@ _TAIL = 1 << 16
 _HINT = "`mere doctor` compares the catalog with the files of a table"
 
 
-def opened(source: Any, *, pre_buffer: bool = False) -> pq.ParquetFile:
-    """Open a file; times of the kind that old writers wrote are microseconds, as in any engine."""
+def opened(
+    source: Any,
+    *,
+    pre_buffer: bool = False,
+    footer: pq.FileMetaData | None = None,
+    coded: Sequence[str] = (),
+) -> pq.ParquetFile:
+    """Open a file; times of the kind that old writers wrote are microseconds, as in any engine.
+
+    The texts of `coded` columns are read as dictionaries. The `footer` may be known already.
+    """
     return pq.ParquetFile(
         source,
+        metadata=footer,
         page_checksum_verification=True,
         pre_buffer=pre_buffer,
         coerce_int96_timestamp_unit="us",
+        read_dictionary=list(coded) or None,
     )
 
 
@@ -57,9 +68,14 @@ def as_file(footer: bytes) -> pa.BufferReader:
 
 def fetched(store: Store, file: DataFile) -> pq.ParquetFile:
     """Open a listed file; a small one is fetched whole, in one request."""
-    whole = file.bytes <= WHOLE_BYTES
-    source = pa.BufferReader(store.read(file.path)) if whole else store.open(file.path)
+    source, whole = fetched_source(store, file)
     return opened(source, pre_buffer=not whole)
+
+
+def fetched_source(store: Store, file: DataFile) -> tuple[Any, bool]:
+    """Return what to read a listed file from, and whether all of it is here already."""
+    whole = file.bytes <= WHOLE_BYTES
+    return pa.BufferReader(store.read(file.path)) if whole else store.open(file.path), whole
 
 
 def check_rows(file: DataFile, parquet: pq.ParquetFile) -> None:

@@ -12,13 +12,14 @@ import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
 
-from mere.arrow import conformer, to_arrow
+from mere.arrow import conformer, file_schema, to_arrow
 from mere.errors import MereError, TaskError
 from mere.model.feed import Trace
 from mere.model.files import DataFile, DeleteFile
 from mere.model.schema import ROW_ID, SINCE_ID, SNAPSHOT_ID, Schema, with_since
 from mere.model.work import Result, Rewrite, Write
 from mere.ports import Store
+from mere.reading.coding import Coding
 from mere.reading.curves import Fences, bits_for
 from mere.reading.cutting import Cutter, Ordering, Part
 from mere.reading.deleting import write_positions
@@ -32,14 +33,26 @@ Sort: TypeAlias = Callable[..., Iterator[pa.RecordBatch]]
 """Sorts batches of a schema by some columns, NULLs last and stable, in so many `memory_bytes`."""
 
 
-def rewrite(task: Rewrite, store: Store, *, write: Callable[..., Result], sort: Sort) -> Result:
+def rewrite(
+    task: Rewrite,
+    store: Store,
+    *,
+    write: Callable[..., Result],
+    sort: Sort,
+    pour: Callable[..., Result] | None = None,
+) -> Result:
     """Write the rows of the inputs anew; on an error nothing stays.
+
+    Rows that keep their order are written by `pour`, where there is one: it takes them as they lie
+    in files, texts as dictionaries.
 
     Raises:
         TaskError: If not every row was written that had to be.
         CorruptionError: If a file is missing or damaged.
     """
-    job = _Job(task, store, sort)
+    still = pour is not None and task.sorting is None and not task.spread
+    job = _Job(task, store, sort, still=still)
+    write = pour if pour is not None and job.pours else write
     files: list[DataFile] = []
     try:
         for part in job.parts():
@@ -68,7 +81,7 @@ def rewrite(task: Rewrite, store: Store, *, write: Callable[..., Result], sort: 
 class _Job:
     """One rewrite from its first row to its last file."""
 
-    def __init__(self, task: Rewrite, store: Store, sort: Sort) -> None:
+    def __init__(self, task: Rewrite, store: Store, sort: Sort, *, still: bool) -> None:
         self.task = task
         self.sort = sort
         self.store = store
@@ -77,8 +90,14 @@ class _Job:
         columns = task.write.schema.fields
         self.payload = Schema(fields=columns if self.plain else columns[:-2])
         self.copied = any(map(self._holds_copies, task.inputs))
-        self.write = self._with_codec()
+        first = Every.of(task.inputs[0], store, self.forms)
+        self.write = self._with_codec(first.codec)
         self.columns = to_arrow(self.write.schema, ids=False)
+        self.pours = still and file_schema(self.write.schema).types == self.columns.types
+        self.coding = Coding(self.payload)
+        if self.pours:
+            self.coding = first.coding(self.payload, self.forms)
+            self.columns = self.coding.schema(self.write.schema)
         self.rows_in = 0
         self.dropped = 0
         self.dead: list[tuple[Numbers, Numbers, Numbers]] = []
@@ -90,14 +109,11 @@ class _Job:
             return False
         return Every.of(trace, self.store, self.forms).origin is not None
 
-    def _with_codec(self) -> Write:
+    def _with_codec(self, codec: str) -> Write:
         """Return what is asked of the kernel, with the codec and all columns of the inputs."""
         task = self.task
         schema = with_since(task.write.schema) if self.copied else task.write.schema
-        codec = ""
-        if task.keep_codec and task.inputs:
-            codec = Every.of(task.inputs[0], self.store, self.forms).codec
-        if not codec:
+        if not (task.keep_codec and codec):
             return replace(task.write, schema=schema)
         layout = replace(task.write.layout, compression=codec, compression_level=None)
         return replace(task.write, layout=layout, schema=schema)
@@ -142,8 +158,8 @@ class _Job:
 
     def _batches(self) -> Iterator[pa.RecordBatch]:
         for trace in self.task.inputs:
-            file = Every.of(trace, self.store, self.forms)
-            for table, versions in file.batches(self.payload, self.forms):
+            file = Every.of(trace, self.store, self.forms, self.coding)
+            for table, versions in file.batches(self.payload, self.forms, self.coding):
                 yield from self._kept(table, versions)
 
     def _kept(self, table: pa.Table, versions: Versions) -> Iterator[pa.RecordBatch]:

@@ -14,9 +14,10 @@ from mere.errors import CorruptionError
 from mere.model.feed import Trace
 from mere.model.schema import ROW_ID, SINCE_ID, SNAPSHOT_ID, Schema
 from mere.ports import Store
+from mere.reading.coding import Coding
 from mere.reading.conform import conform
 from mere.reading.deleting import listed
-from mere.reading.footers import check_rows, fetched, naming
+from mere.reading.footers import check_rows, fetched_source, naming, opened
 from mere.reading.forms import Forms, Part, Source, special
 
 Numbers = NDArray[np.int64]
@@ -49,23 +50,29 @@ class Every:
     row_id: Part | None
     since: Part | None
     origin: Part | None
+    coded: pq.ParquetFile | None = None
 
     @classmethod
-    def of(cls, trace: Trace, store: Store, forms: Forms) -> "Every":
-        """Open a file.
+    def of(cls, trace: Trace, store: Store, forms: Forms, coding: Coding | None = None) -> "Every":
+        """Open a file, of which some texts are read as dictionaries.
 
         Raises:
             CorruptionError: If it is missing or damaged, or does not say which rows it holds.
         """
         file = trace.file
         with naming(file.path):
-            parquet = fetched(store, file)
+            source, whole = fetched_source(store, file)
+            parquet = opened(source, pre_buffer=not whole)
             described = forms.of(parquet)
+            names = coding.names(described) if coding else ()
+            again = {"pre_buffer": not whole, "footer": parquet.metadata, "coded": names}
+            coded = opened(source, **again) if names else None
         check_rows(file, parquet)
         row_id = special(described, ROW_ID)
         require_ids(trace, row_id)
         since = None if file.last is None else special(described, SNAPSHOT_ID)
-        return cls(trace, store, parquet, row_id, since, special(described, SINCE_ID))
+        origin = special(described, SINCE_ID)
+        return cls(trace, store, parquet, row_id, since, origin, coded)
 
     @property
     def codec(self) -> str:
@@ -80,7 +87,13 @@ class Every:
         """The positions ever deleted, sorted, each with the first snapshot that did so."""
         return deleted(self.store, self.trace)
 
-    def batches(self, columns: Schema, forms: Forms) -> Iterator[tuple[pa.Table, Versions]]:
+    def coding(self, columns: Schema, forms: Forms) -> Coding:
+        """Say which texts the file holds as dictionaries."""
+        return Coding.of(self.parquet, forms.of(self.parquet), columns)
+
+    def batches(
+        self, columns: Schema, forms: Forms, coding: Coding | None = None
+    ) -> Iterator[tuple[pa.Table, Versions]]:
         """Yield the columns asked for, and what is known of the same rows."""
         file = self.trace.file
         described = forms.of(self.parquet)
@@ -88,7 +101,11 @@ class Every:
         target = forms.target(columns)
         start = 0
         for table in self._tables(found):
-            kept = conform(table, found, columns, target)
+            kept = (
+                coding.conform(table, found)
+                if coding is not None and coding.ids
+                else conform(table, found, columns, target)
+            )
             yield kept, self._versions(table, start)
             start += table.num_rows
 
@@ -117,7 +134,8 @@ class Every:
             yield pa.table({"": pa.nulls(self.parquet.metadata.num_rows)})
             return
         with naming(path):
-            batches = self.parquet.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
+            rows = self.coded or self.parquet
+            batches = rows.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
         while True:
             stopping.check()
             with naming(path):
