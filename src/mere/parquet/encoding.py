@@ -14,7 +14,7 @@ from mere.arrow.footer import Floats
 from mere.arrow.leaves import decoded
 from mere.errors import InvalidInputError, UnsupportedError
 from mere.model.layout import Layout
-from mere.model.schema import Field, Schema
+from mere.model.schema import ROW_ID, Field, Schema
 from mere.model.values import FLOATS
 
 _SAMPLE = 8192
@@ -193,12 +193,20 @@ def sorting_columns(columns: tuple[Leaf, ...], layout: Layout) -> list[pq.Sortin
 
 def _repeating(table: pa.Table, columns: tuple[Leaf, ...]) -> frozenset[str]:
     """Find the columns that a dictionary makes smaller, in a sample spread over the rows."""
+    asked = [leaf for leaf in columns if leaf.field.id != ROW_ID]
     sample = table
     if table.num_rows > _SAMPLE:
-        rows = np.linspace(0, table.num_rows - 1, _SAMPLE, dtype=np.int64)
-        sample = table.take(pa.array(rows))
+        rows = pa.array(np.linspace(0, table.num_rows - 1, _SAMPLE, dtype=np.int64))
+        looked = {leaf.steps[0] for leaf in asked}
+        some = [
+            column.take(rows)
+            if place in looked and not kinds.is_dictionary(column.type)
+            else column.slice(0, _SAMPLE)
+            for place, column in enumerate(table.columns)
+        ]
+        sample = pa.Table.from_arrays(some, schema=table.schema)
     many = table.num_rows / sample.num_rows
-    return frozenset(leaf.path for leaf in columns if _repeats(values_of(sample, leaf), leaf, many))
+    return frozenset(leaf.path for leaf in asked if _repeats(values_of(sample, leaf), leaf, many))
 
 
 def _repeats(column: pa.ChunkedArray, leaf: Leaf, many: float) -> bool:

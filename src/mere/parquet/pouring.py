@@ -89,11 +89,15 @@ def _together(held: list[pa.RecordBatch], schema: pa.Schema) -> pa.Table:
 
 
 def _pruned(column: pa.ChunkedArray) -> pa.ChunkedArray:
-    """Leave out values of a dictionary that no row has: pyarrow may take them for bounds."""
-    if not pa.types.is_dictionary(column.type) or not column.num_chunks:
+    """Leave out values of a dictionary that no row has.
+
+    Beside a NULL, pyarrow takes a dictionary of which one value does not occur for a whole one,
+    and its least and greatest value for bounds.
+    """
+    if not (pa.types.is_dictionary(column.type) and column.null_count):
         return column
     numbers = pa.chunked_array([chunk.indices for chunk in column.chunks])
-    occurring = pc.unique(numbers).drop_null()
-    if len(occurring) == len(column.chunk(0).dictionary):
+    occurring = len(pc.unique(numbers)) - 1
+    if occurring == len(column.chunk(0).dictionary):
         return column
     return column.cast(column.type.value_type).dictionary_encode()

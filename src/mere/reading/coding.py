@@ -18,13 +18,14 @@ _KIND = pa.dictionary(pa.int32(), pa.string())
 
 @dataclass(frozen=True)
 class Coding:
-    """Which of some columns, by their ids, come as dictionaries.
+    """Which of some columns, by their ids, come as dictionaries; and their names in a first file.
 
-    In files that do not hold them as texts they are made dictionaries.
+    In files that do not hold them by these names, as texts, they are made dictionaries.
     """
 
     columns: Schema
     ids: frozenset[int] = frozenset()
+    names: tuple[str, ...] = ()
 
     @classmethod
     def of(cls, parquet: pq.ParquetFile, found: Sequence[Part], columns: Schema) -> "Coding":
@@ -35,13 +36,14 @@ class Coding:
         group = footer.row_group(0)
         chunks = (group.column(place) for place in range(footer.num_columns))
         coded = {chunk.path_in_schema for chunk in chunks if _CODES in chunk.encodings}
-        known = {part.id for part in found if coded.issuperset(part.leaves)}
-        texts = (field.id for field in columns if field.type == "varchar")
-        return cls(columns, frozenset(id_ for id_ in texts if id_ in known))
-
-    def names(self, found: Sequence[Part]) -> list[str]:
-        """Return what a file calls those that it holds as texts."""
-        return [p.name for p in found if p.id in self.ids and pa.types.is_string(p.type)]
+        texts = {field.id for field in columns if field.type == "varchar"}
+        chosen = [
+            part
+            for part in found
+            if part.id in texts and coded.issuperset(part.leaves) and pa.types.is_string(part.type)
+        ]
+        ids = frozenset(part.id for part in chosen if part.id is not None)
+        return cls(columns, ids, tuple(part.name for part in chosen))
 
     def schema(self, columns: Schema) -> pa.Schema:
         """Return columns in Arrow's terms, those that are coded as dictionaries."""
@@ -64,7 +66,7 @@ class Coding:
         """Return the columns out of what was read from one file, as `conform` does."""
         coded = [_coded(table, source) for source in found if source.field.id in self.ids]
         ready = [column for column in coded if column is not None]
-        if len(ready) < len(coded):
+        if not len(ready) == len(coded) == table.schema.types.count(_KIND):
             return self._encoded(conform(_decoded(table), found, self.columns))
         rest = [source for source in found if source.field.id not in self.ids]
         others = iter(conform(table, rest, *self._rest).columns) if rest else iter(())

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -19,25 +20,22 @@ _TAIL = 1 << 16
 _HINT = "`mere doctor` compares the catalog with the files of a table"
 
 
-def opened(
-    source: Any,
-    *,
-    pre_buffer: bool = False,
-    footer: pq.FileMetaData | None = None,
-    coded: Sequence[str] = (),
-) -> pq.ParquetFile:
+def opened(source: Any, *, pre_buffer: bool = False, coded: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a file; times of the kind that old writers wrote are microseconds, as in any engine.
 
-    The texts of `coded` columns are read as dictionaries. The `footer` may be known already.
+    The texts of `coded` columns are read as dictionaries, where the file has such columns.
     """
-    return pq.ParquetFile(
+    parts = partial(
+        pq.ParquetFile,
         source,
-        metadata=footer,
         page_checksum_verification=True,
         pre_buffer=pre_buffer,
         coerce_int96_timestamp_unit="us",
-        read_dictionary=list(coded) or None,
     )
+    try:
+        return parts(read_dictionary=list(coded) or None)
+    except KeyError:  # one is called otherwise there
+        return parts()
 
 
 def raw_footer(store: Store, path: str, size: int) -> bytes:
@@ -66,16 +64,11 @@ def as_file(footer: bytes) -> pa.BufferReader:
     return pa.BufferReader(MAGIC + footer + len(footer).to_bytes(4, "little") + MAGIC)
 
 
-def fetched(store: Store, file: DataFile) -> pq.ParquetFile:
+def fetched(store: Store, file: DataFile, coded: Sequence[str] = ()) -> pq.ParquetFile:
     """Open a listed file; a small one is fetched whole, in one request."""
-    source, whole = fetched_source(store, file)
-    return opened(source, pre_buffer=not whole)
-
-
-def fetched_source(store: Store, file: DataFile) -> tuple[Any, bool]:
-    """Return what to read a listed file from, and whether all of it is here already."""
     whole = file.bytes <= WHOLE_BYTES
-    return pa.BufferReader(store.read(file.path)) if whole else store.open(file.path), whole
+    source = pa.BufferReader(store.read(file.path)) if whole else store.open(file.path)
+    return opened(source, pre_buffer=not whole, coded=coded)
 
 
 def check_rows(file: DataFile, parquet: pq.ParquetFile) -> None:

@@ -166,7 +166,7 @@ class _Job:
         """Leave out the rows that no version shows, and note those that some old one does."""
         self.rows_in += table.num_rows
         began, ended, row_ids = versions.began, versions.ended, versions.row_ids
-        since = pa.array(versions.origins, mask=~versions.copied)
+        since = pa.array(versions.origins, mask=~versions.copied) if self.copied else None
         went = ended != NEVER
         if went.any():
             needed = ~went | ((ended > self.task.oldest) & (ended > began))
@@ -177,9 +177,9 @@ class _Job:
             if not needed.all():
                 table = table.filter(pa.array(needed))
                 began, row_ids = began[needed], row_ids[needed]
-                since = since.filter(pa.array(needed))
+                since = None if since is None else since.filter(pa.array(needed))
         if table.num_rows:
-            hidden = [pa.array(row_ids), pa.array(began), *([since] if self.copied else [])]
+            hidden = [pa.array(row_ids), pa.array(began), *([] if since is None else [since])]
             columns = [*table.columns, *map(_chunked, () if self.plain else hidden)]
             yield from pa.Table.from_arrays(columns, schema=self.columns).to_batches()
 

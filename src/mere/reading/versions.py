@@ -17,7 +17,7 @@ from mere.ports import Store
 from mere.reading.coding import Coding
 from mere.reading.conform import conform
 from mere.reading.deleting import listed
-from mere.reading.footers import check_rows, fetched_source, naming, opened
+from mere.reading.footers import check_rows, fetched, naming
 from mere.reading.forms import Forms, Part, Source, special
 
 Numbers = NDArray[np.int64]
@@ -50,7 +50,6 @@ class Every:
     row_id: Part | None
     since: Part | None
     origin: Part | None
-    coded: pq.ParquetFile | None = None
 
     @classmethod
     def of(cls, trace: Trace, store: Store, forms: Forms, coding: Coding | None = None) -> "Every":
@@ -61,18 +60,14 @@ class Every:
         """
         file = trace.file
         with naming(file.path):
-            source, whole = fetched_source(store, file)
-            parquet = opened(source, pre_buffer=not whole)
+            parquet = fetched(store, file, coding.names if coding else ())
             described = forms.of(parquet)
-            names = coding.names(described) if coding else ()
-            again = {"pre_buffer": not whole, "footer": parquet.metadata, "coded": names}
-            coded = opened(source, **again) if names else None
         check_rows(file, parquet)
         row_id = special(described, ROW_ID)
         require_ids(trace, row_id)
         since = None if file.last is None else special(described, SNAPSHOT_ID)
         origin = special(described, SINCE_ID)
-        return cls(trace, store, parquet, row_id, since, origin, coded)
+        return cls(trace, store, parquet, row_id, since, origin)
 
     @property
     def codec(self) -> str:
@@ -134,8 +129,7 @@ class Every:
             yield pa.table({"": pa.nulls(self.parquet.metadata.num_rows)})
             return
         with naming(path):
-            rows = self.coded or self.parquet
-            batches = rows.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
+            batches = self.parquet.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
         while True:
             stopping.check()
             with naming(path):
