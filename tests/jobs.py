@@ -1,6 +1,5 @@
 """What processes do that may die or meet others: verbs of the public surface, on a lake by URL."""
 
-import dataclasses
 import os
 import random
 import resource
@@ -460,10 +459,28 @@ def watch(url: str, *, times: int) -> list[list[Any]]:
     return odd
 
 
-def append_noting_flushes(url: str, *, without: str = "") -> dict[str, Any]:
-    """Append, and return what was flushed until the commit began.
+@dataclass(slots=True, kw_only=True)
+class _Watch(Fuse):
+    """Calls, and what is done when the commit begins and when its transaction ends."""
 
-    Of a file this is how many bytes, of a folder which names.
+    begins: Callable[[], None]
+    ends: Callable[[], None]
+
+    def through(self, name: str, call: Callable[[], Any]) -> Any:
+        if name == "commit":
+            self.begins()
+        elif name == "leave writing" and "commit" in self.calls:
+            self.ends()
+        return Fuse.through(self, name, call)
+
+
+def noting_flushes(
+    url: str, *, verb: str, without: str = "", overtaken: bool = False
+) -> dict[str, Any]:
+    """Do a verb, and return what was flushed when the transaction of its commit ended.
+
+    Of a file this is how many bytes, of a folder which names. When `overtaken`, another table
+    changes as the commit begins.
     """
     flushed: dict[str, Any] = {}
     flush = os.fsync
@@ -474,20 +491,17 @@ def append_noting_flushes(url: str, *, without: str = "") -> dict[str, Any]:
         whole = [f.name for f in path.iterdir()] if path.is_dir() else path.stat().st_size
         flushed[str(path)] = whole
 
-    class Watched:
-        def __init__(self, behind: Any) -> None:
-            self.behind = behind
+    def begins() -> None:
+        if overtaken:
+            append_often(url, first=90, times=1, table="b")
 
-        def __getattr__(self, name: str) -> Any:
-            return getattr(self.behind, name)
+    def ends() -> None:
+        os.fsync = flush
 
-        def commit(self, change: Any, *more: Any) -> Any:
-            os.fsync = flush
-            return self.behind.commit(change, *more)
-
-    session = numbered_lake(url, Fuse(), without=without)._session  # noqa: SLF001
+    watch = _Watch(begins=begins, ends=ends)
+    lake = numbered_lake(url, watch, without=without)
     os.fsync = cast("Any", noting)
-    append(Lake(dataclasses.replace(session, catalog=Watched(session.catalog))))
+    VERBS[verb](lake)
     return flushed
 
 

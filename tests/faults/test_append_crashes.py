@@ -1,6 +1,7 @@
 """A write that dies or fails anywhere leaves the old version or the new one, and a usable lake."""
 
 import errno
+from collections.abc import Container
 from pathlib import Path
 from typing import Any
 
@@ -218,11 +219,12 @@ def test_a_commit_whose_end_was_not_heard_happens_once(tmp_path, when):
 # --- the power is cut -----------------------------------------------------------------------------
 
 
-def lost_with_the_power(root: Path, flushed: dict[str, Any]) -> int:
-    """Take away what was not flushed when the commit began; return how many files suffered."""
+def lost_with_the_power(root: Path, flushed: dict[str, Any], *, old: Container[Path] = ()) -> int:
+    """Take away what was not flushed when the commit ended; return how many files suffered."""
     lost = 0
-    for path in [path for path in root.rglob("*.parquet") if path.is_file()]:
-        steps = [step for step in (path, *path.parents) if step.is_relative_to(root)]
+    for path in [path for path in root.rglob("*.parquet") if path not in old]:
+        within = [step for step in (path, *path.parents) if step.is_relative_to(root)]
+        steps = [step for step in within if step not in old]
         named = all(step.name in flushed.get(str(step.parent), ()) for step in steps)
         size = flushed.get(str(path), 0) if named else 0
         if size < path.stat().st_size:
@@ -237,7 +239,7 @@ def test_what_a_commit_lists_survives_a_power_cut(tmp_path, stage, without):
     url = f"sqlite://{tmp_path}/lake.db"
     with mere.connect(url) as lake:
         lake.create_table("a", jobs.COLUMNS, partition_by=["part"])
-    flushed = stage.run("append_noting_flushes", url=url, without=without).result
+    flushed = stage.run("noting_flushes", url=url, verb="append", without=without).result
     lost = lost_with_the_power(tmp_path / "lake.db.files", flushed)
     with mere.connect(url) as lake:
         if not without:
@@ -246,3 +248,20 @@ def test_what_a_commit_lists_survives_a_power_cut(tmp_path, stage, without):
         else:  # the controls: a store that does not flush, and one that writes behind
             with pytest.raises(MereError):
                 lake.table("a").scan().to_arrow()
+
+
+@pytest.mark.parametrize("overtaken", [False, True])
+def test_the_delete_files_of_a_commit_survive_a_power_cut(tmp_path, stage, overtaken):
+    """They were written ahead for this commit, or anew, since another one came before it."""
+    lakes = Lakes.made(tmp_path, more=jobs.begin_again)
+    root = lakes.folder / "lake.db.files"
+    old = {root, *root.rglob("*")}
+    asked = {"verb": "upsert", "overtaken": overtaken}
+    flushed = stage.run("noting_flushes", url=lakes.url, **asked).result
+    new = set(root.rglob("*-delete.parquet")) - old
+    assert len(new) == 3
+    assert new <= {Path(path) for path in flushed}
+    assert lost_with_the_power(root, flushed, old=old) == 0
+    with mere.connect(lakes.url) as lake:
+        found = lake.table("a").scan("text = 'new'").to_arrow()["id"].to_pylist()
+    assert sorted(found) == [1, 2, 107, 200, 201]

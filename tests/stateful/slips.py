@@ -16,7 +16,7 @@ from mere.model.files import FileSet
 from mere.model.history import Change, Head
 from mere.ops.mutate import changing
 from mere.ops.mutate.keys import Narrowing
-from mere.reading import keys
+from mere.reading import deleting, keys
 
 Slip: TypeAlias = Callable[[Lake], AbstractContextManager[Lake]]
 
@@ -87,7 +87,7 @@ def _zeros_differ(_: Any) -> Any:
 
 
 def _only_new(was: Any) -> Any:
-    return lambda store, fold, **more: was(store, replace(fold, deletes=None), **more)
+    return lambda store, path, places, snapshot, _: was(store, path, places, snapshot, None)
 
 
 def _loses_the_largest(was: Any) -> Any:
@@ -115,7 +115,7 @@ SLIPS: Mapping[str, Slip] = {
     ),
     "NULL matches NULL": _of_code(keys, "comparable", _null_matches),
     "the two zeros and NaN are bits": _of_code(keys, "comparable", _zeros_differ),
-    "older deletes are lost when new ones join": _of_code(changing, "write_folded", _only_new),
+    "older deletes are lost when new ones join": _of_code(deleting, "folded", _only_new),
     "a file that holds a key is left out": _of_code(Narrowing, "keep", _loses_the_largest),
     "a row is updated from its neighbour in the source": _of_code(
         keys.Keys, "match", _rows_off_by_one

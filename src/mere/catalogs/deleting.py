@@ -19,18 +19,19 @@ from mere.ports import ReplanNeeded
 def delete_rows(draft: Draft, head: Head, deletes: Sequence[Deletion]) -> None:
     """Give each data file its new delete file; one that it had before is scheduled to go.
 
-    A delete file that lies ready is taken as it is: its data file had none before, and the rows
-    in it carry no snapshots. All others are written now, since they name the snapshot.
+    A delete file that lies ready is taken as it is when its data file had none before, and the rows
+    in it carry no snapshots, or when it names this one. All others are written now.
 
     Raises:
         ReplanNeeded: If a data file has gone, or others deleted rows of it.
     """
     deletes = [replace(d, file_id=draft.files.get(d.file_id, d.file_id)) for d in deletes]
     alive, before = _before(draft, head, deletes)
-    ready = [(d, d.file) for d in deletes if d.file is not None]
-    folded = [d for d in deletes if d.file is None]
+    fits = {None, draft.snapshot}
+    ready = [(d, d.file) for d in deletes if d.file is not None and d.file.last in fits]
+    folded = [d for d in deletes if d.file is None or d.file.last not in fits]
     files = [*ready, *zip(folded, _written(draft, head, folded, alive, before), strict=True)]
-    _schedule(draft, head, [before[d.file_id] for d in folded if d.file_id in before])
+    _schedule(draft, head, [before[d.file_id] for d in deletes if d.file_id in before])
     rows = [delete_file_row(draft, head, deletion.file_id, file) for deletion, file in files]
     draft.link.insert("ducklake_delete_file", rows)
     digests = [(row[0], f.digest) for row, (_, f) in zip(rows, files, strict=True) if f.digest]
@@ -60,7 +61,8 @@ def _before(
         same = same or number in draft.restored  # that stands on the same snapshot as this change
         if number not in alive or not same:
             raise ReplanNeeded
-        if deletion.file is not None and (seen or alive[number][11] is not None):
+        plain = deletion.file is not None and deletion.file.last is None
+        if plain and (seen or alive[number][11] is not None):
             msg = f"the deletes of file {number} must name their snapshots"
             raise InvalidInputError(msg)
     return alive, before

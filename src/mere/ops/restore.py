@@ -17,7 +17,7 @@ from mere.model.schema import Schema
 from mere.ops import carry
 from mere.plan.restore import hides, plan_restore
 from mere.ports import Session
-from mere.reading.deleting import write_folded
+from mere.reading.deleting import write_folds
 from mere.reading.hidden import hidden
 
 _BEFORE_ALL = 0
@@ -174,7 +174,8 @@ class _Writer:
 
     def _deletes(self, file: DataFile, gone: Any) -> DeleteFile:
         fold = Fold(path=file.path, folder=self.folder, positions=pack(gone), snapshot=_BEFORE_ALL)
-        return write_folded(self.session.store, fold, self.intent)
+        (written,) = write_folds(self.session.store, [fold], self.intent)
+        return written
 
     def _copy(self, file: DataFile) -> str:
         """Copy a file's bytes, where a second row for it would not be safe from other clients."""

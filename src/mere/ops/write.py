@@ -26,12 +26,12 @@ from mere.model.report import Report
 from mere.model.schema import Schema, fit, number
 from mere.model.work import Result, Write
 from mere.ops import carry
-from mere.ops.mutate.changing import write_deletes
 from mere.ops.mutate.replacing import Replacing
 from mere.ops.swap import Swap
 from mere.plan.evolve import require_same_partitions
 from mere.plan.overwrite import Replaced, check_partitions, plan_overwrite
 from mere.ports import Session
+from mere.reading.deleting import write_folds
 from mere.where import as_expr
 
 
@@ -256,7 +256,7 @@ def _finish(
         plans.append(swap)
         return _change(swap, options, begun)
 
-    outcome = carry.commit(session, plan, partial(write_deletes, session, begun.intent))
+    outcome = carry.commit(session, plan, partial(write_folds, session.store, intent=begun.intent))
     if outcome.committed.repeated:
         return _repeated(head, begun.operation, outcome.committed.snapshot, started=started)
     report = _seen(session, plans[-1], outcome.committed).report(outcome.committed)

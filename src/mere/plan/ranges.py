@@ -84,10 +84,15 @@ def _any(parts: list[Demands]) -> Demands:
     if not possible:
         return None
     shared = set(possible[0]).intersection(*possible[1:])
-    found = {name: possible[0][name] for name in sorted(shared)}
-    for part in possible[1:]:
-        found = {name: either(one, part[name]) for name, one in found.items()}
-    return found
+    return {name: _widest([part[name] for part in possible]) for name in sorted(shared)}
+
+
+def _widest(found: list[Range]) -> Range:
+    """Return the least range of what lies in any of them; long lists are joined by halves."""
+    if len(found) == 1:
+        return found[0]
+    middle = len(found) // 2
+    return either(_widest(found[:middle]), _widest(found[middle:]))
 
 
 def both(one: Range, other: Range) -> Range:

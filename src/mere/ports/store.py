@@ -33,6 +33,13 @@ class Store(Protocol):
         """Write a small new file whole."""
         ...
 
+    def put_all(self, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write small new files whole, side by side: all are durable when it returns.
+
+        Each is taken when there is room for it. On an error, what was written is deleted again.
+        """
+        ...
+
     def open(self, path: str) -> Any:
         """Open a file for random reads, as pyarrow takes it."""
         ...

@@ -1,6 +1,7 @@
 """Write the delete files of data files: which rows are gone, and since when."""
 
-from dataclasses import replace
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 import pyarrow as pa
@@ -13,56 +14,78 @@ from mere.arrow.positions import unpack
 from mere.model.files import DeleteFile, Fold
 from mere.model.schema import SNAPSHOT_ID
 from mere.ports import Store
-from mere.reading.living import POSITION_ID, deleted
+from mere.reading.living import POSITION_ID, Deleted, deleted, remember
 
+Numbers = NDArray[np.int64]
 _PATH_ID = 2147483646
 _FRAME = 8
 
 
-def write_first(
-    store: Store, path: str, positions: bytes, *, folder: str, intent: str
-) -> DeleteFile:
-    """Write the first delete file of an ordinary data file, before its snapshot is known.
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Going:
+    """Rows of the data file at `path` that are gone, by position, and the snapshot of each.
 
-    It names no snapshots: all its rows went with the one that begins it.
+    Without snapshots, all of them went with the one that begins the delete file: right for the
+    first deletes of an ordinary file, which can be written before their snapshot is known. `since`
+    is where the delete file begins that this one takes the place of.
     """
-    return _written(store, path, unpack(positions), None, target=folder + delete_file_name(intent))
+
+    path: str
+    places: Numbers
+    snapshots: Numbers | None = None
+    since: int | None = None
+
+    @property
+    def columns(self) -> tuple[Numbers, ...]:
+        """What is told of each row."""
+        return (self.places,) if self.snapshots is None else (self.places, self.snapshots)
 
 
-def write_folded(store: Store, fold: Fold, intent: str) -> DeleteFile:
-    """Write a delete file that names the snapshot of each position, older deletes included."""
-    places = unpack(fold.positions)
-    snapshots = np.full(len(places), fold.snapshot, dtype=np.int64)
-    since = fold.snapshot
-    if fold.deletes is not None:
-        older, went = listed(store, fold.deletes)
-        new = ~np.isin(places, older)
-        places = np.concatenate((older, places[new]))
-        snapshots = np.concatenate((went, snapshots[new]))
-        order = np.argsort(places, kind="stable")
-        places, snapshots = places[order], snapshots[order]
-        since = min(since, fold.deletes.since)
-    written = write_positions(
-        store, fold.path, places, snapshots, folder=fold.folder, intent=intent
-    )
-    return replace(written, since=since, last=fold.snapshot)
+def folded(
+    store: Store, path: str, places: Numbers, snapshot: int, before: DeleteFile | None
+) -> Going:
+    """Put what goes with a snapshot together with what went before, each with its own."""
+    snapshots = np.full(len(places), snapshot, dtype=np.int64)
+    if before is None:
+        return Going(path=path, places=places, snapshots=snapshots)
+    older, went = listed(store, before)
+    every = np.concatenate((older, places))
+    order = np.argsort(every, kind="stable")  # of two that are the same, the older comes first
+    every, since = every[order], np.concatenate((went, snapshots))[order]
+    new = np.ones(len(every), dtype=bool)
+    np.not_equal(every[1:], every[:-1], out=new[1:])
+    return Going(path=path, places=every[new], snapshots=since[new], since=before.since)
 
 
-def write_positions(
-    store: Store,
-    path: str,
-    places: NDArray[np.int64],
-    snapshots: NDArray[np.int64],
-    *,
-    folder: str,
-    intent: str,
-) -> DeleteFile:
-    """Write which rows of a data file are gone, each with the snapshot that took it."""
-    written = _written(store, path, places, snapshots, target=folder + delete_file_name(intent))
-    return replace(written, since=int(snapshots.min()), last=int(snapshots.max()))
+def write_folds(store: Store, folds: Sequence[Fold], intent: str) -> list[DeleteFile]:
+    """Write delete files that name the snapshot of each position, older deletes included."""
+    folder = folds[0].folder if folds else ""
+    if any(fold.folder != folder for fold in folds):
+        return [file for fold in folds for file in write_folds(store, [fold], intent)]
+    going = (folded(store, f.path, unpack(f.positions), f.snapshot, f.deletes) for f in folds)
+    return write_deletes(store, going, folder=folder, intent=intent)
 
 
-def listed(store: Store, deletes: DeleteFile) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
+def write_deletes(
+    store: Store, going: Iterable[Going], *, folder: str, intent: str
+) -> list[DeleteFile]:
+    """Write delete files side by side; all of them are durable when it returns."""
+    files: list[tuple[DeleteFile, Deleted]] = []
+
+    def made() -> Iterable[tuple[str, bytes]]:
+        for one in going:
+            target = folder + delete_file_name(intent)
+            data = _encoded(store.resolve(one.path), one)
+            files.append((_described(target, data, one), _held(one)))
+            yield target, data
+
+    store.put_all(made())
+    for file, held in files:
+        remember(store, file, held)
+    return [file for file, _ in files]
+
+
+def listed(store: Store, deletes: DeleteFile) -> tuple[Numbers, Numbers]:
     """Return the positions in a delete file, each with its snapshot."""
     found = deleted(store, deletes)
     places = found.positions.to_numpy()
@@ -71,36 +94,58 @@ def listed(store: Store, deletes: DeleteFile) -> tuple[NDArray[np.int64], NDArra
     return places, found.since.fill_null(deletes.since).to_numpy()
 
 
-def _written(
-    store: Store,
-    path: str,
-    places: NDArray[np.int64],
-    snapshots: NDArray[np.int64] | None,
-    *,
-    target: str,
-) -> DeleteFile:
-    repeated = pa.repeat(pa.scalar(store.resolve(path), pa.string()), len(places))
-    columns = [repeated, pa.array(places)]
-    fields = [_field("file_path", pa.string(), _PATH_ID), _field("pos", pa.int64(), POSITION_ID)]
-    if snapshots is not None:
-        columns.append(pa.array(snapshots))
-        fields.append(_field("_ducklake_internal_snapshot_id", pa.int64(), SNAPSHOT_ID))
+def _encoded(path: str, going: Going) -> bytes:
+    """Encode a delete file: most of these are small, so that it is quick counts.
+
+    The path and the snapshots repeat, and positions ascend: encoded by what they are, they need no
+    codec, and nobody looks for bounds in a delete file.
+    """
+    columns = [pa.repeat(pa.scalar(path, pa.string()), len(going.places))]
+    columns += [pa.array(column) for column in going.columns]
     sink = pa.BufferOutputStream()
     pq.write_table(
-        pa.table(columns, schema=pa.schema(fields)),
+        pa.Table.from_arrays(columns, schema=_SCHEMAS[len(columns) - 2]),
         sink,
-        compression="zstd",
+        compression="none",
+        use_dictionary=[_NAMES[0], _NAMES[2]],
+        column_encoding={_NAMES[1]: "DELTA_BINARY_PACKED"},
+        write_statistics=False,
         store_schema=False,
         write_page_checksum=True,
     )
-    data = sink.getvalue().to_pybytes()
-    store.put(target, data)
+    data: bytes = sink.getvalue().to_pybytes()
+    return data
+
+
+def _described(path: str, data: bytes, going: Going) -> DeleteFile:
     footer = int.from_bytes(data[-_FRAME : -_FRAME // 2], "little")
-    digest = digest_of(data[-_FRAME - footer : -_FRAME])
-    return DeleteFile(
-        path=target, bytes=len(data), rows=len(places), footer_bytes=footer, digest=digest
+    found = DeleteFile(
+        path=path,
+        bytes=len(data),
+        rows=len(going.places),
+        footer_bytes=footer,
+        digest=digest_of(data[-_FRAME - footer : -_FRAME]),
     )
+    if going.snapshots is None:
+        return found
+    first, last = int(going.snapshots.min()), int(going.snapshots.max())
+    return replace(found, since=min(first, going.since or first), last=last)
+
+
+def _held(going: Going) -> Deleted:
+    """Return what reading the file would find: whoever wrote it need not read it."""
+    held = [pa.chunked_array([column]) for column in going.columns]
+    return Deleted(held[0], held[1] if len(held) > 1 else None)
 
 
 def _field(name: str, kind: pa.DataType, number: int) -> pa.Field:
     return pa.field(name, kind, nullable=False, metadata={b"PARQUET:field_id": str(number)})
+
+
+_NAMES = ("file_path", "pos", "_ducklake_internal_snapshot_id")
+_FIELDS = (
+    _field(_NAMES[0], pa.string(), _PATH_ID),
+    _field(_NAMES[1], pa.int64(), POSITION_ID),
+    _field(_NAMES[2], pa.int64(), SNAPSHOT_ID),
+)
+_SCHEMAS = (pa.schema(_FIELDS[:2]), pa.schema(_FIELDS))

@@ -69,9 +69,17 @@ def deleted(store: Store, deletes: DeleteFile) -> Deleted:
     Raises:
         CorruptionError: If it is missing, damaged, or none.
     """
-    name = (store.url, deletes.path, deletes.bytes)
-    known = _RECENT.get(name)
-    return _RECENT.put(name, _read(store, deletes)) if known is None else known
+    known = _RECENT.get(_name(store, deletes))
+    return remember(store, deletes, _read(store, deletes)) if known is None else known
+
+
+def remember(store: Store, deletes: DeleteFile, held: Deleted) -> Deleted:
+    """Keep what a delete file holds for whoever asks next; returns it."""
+    return _RECENT.put(_name(store, deletes), held)
+
+
+def _name(store: Store, deletes: DeleteFile) -> tuple[str, str, int]:
+    return store.url, deletes.path, deletes.bytes
 
 
 def _read(store: Store, deletes: DeleteFile) -> Deleted:

@@ -4,7 +4,6 @@ Conditions and values are computed by whoever calls; so that kernels differ in n
 """
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from typing import TypeAlias
 
@@ -20,7 +19,7 @@ from mere.model.schema import Field, Schema
 from mere.model.work import Input, Probe, Result
 from mere.ports import Store
 from mere.reading.copying import Copied
-from mere.reading.deleting import write_first
+from mere.reading.deleting import Going, folded, write_deletes
 from mere.reading.forms import Forms
 from mere.reading.pieces import FilePiece, InlinedPiece, OpenFile, Piece, Rows
 from mere.reading.source import Known, Source
@@ -34,8 +33,6 @@ _UNIT_ROWS = 1 << 20
 _HELD_BYTES = 8 << 20
 """How much of old rows is gathered before new versions are made."""
 _NONE = -1
-_FEW_FILES = 4
-_WRITERS = 8
 
 
 @dataclass(frozen=True)
@@ -339,20 +336,27 @@ class _Job:
         )
 
     def _deletions(self, part: Sequence[tuple[DataFile, Numbers]]) -> tuple[Deletion, ...]:
-        """Say which rows go of files that stay; several delete files are flushed at a time."""
-        if len(part) < _FEW_FILES or not self.task.ahead:
-            return tuple(self._deletion(file, places) for file, places in part)
-        with ThreadPoolExecutor(_WRITERS) as pool:
-            return tuple(pool.map(lambda one: self._deletion(*one), part))
+        """Say which rows go of files that stay, and write their delete files ahead.
 
-    def _deletion(self, file: DataFile, places: Numbers) -> Deletion:
-        positions = pack(places)
-        deletion = Deletion.on(file, len(places), positions=positions)
+        Those that have to name their snapshot name the next one: should others come first, they
+        are written anew.
+        """
         write = self.task.write
-        ordinary = file.deletes is None and file.last is None
-        if write is None or not (self.task.ahead and ordinary):
-            return deletion
-        first = write_first(
-            self.store, file.path, positions, folder=write.folder, intent=write.intent
+        if write is None or not self.task.ahead:
+            return tuple(_deletion(file, places) for file, places in part)
+        going = (self._going(file, np.sort(places)) for file, places in part)
+        intent = write.intent
+        files = write_deletes(self.store, going, folder=write.folder, intent=intent)
+        return tuple(
+            replace(_deletion(file, places), file=ready)
+            for (file, places), ready in zip(part, files, strict=True)
         )
-        return replace(deletion, file=first, positions=b"")
+
+    def _going(self, file: DataFile, places: Numbers) -> Going:
+        if file.deletes is None and file.last is None:
+            return Going(path=file.path, places=places)
+        return folded(self.store, file.path, places, self.task.snapshot + 1, file.deletes)
+
+
+def _deletion(file: DataFile, places: Numbers) -> Deletion:
+    return Deletion.on(file, len(places), positions=pack(places))

@@ -22,7 +22,7 @@ from mere.ports import Store
 from mere.reading.coding import Coding
 from mere.reading.curves import Fences, bits_for
 from mere.reading.cutting import Cutter, Ordering, Part
-from mere.reading.deleting import write_positions
+from mere.reading.deleting import Going, write_deletes
 from mere.reading.footers import fetched, naming
 from mere.reading.forms import Forms, parts, special
 from mere.reading.ranges import unpacked
@@ -211,9 +211,9 @@ class _Job:
         if not len(places):
             return None
         folder = file.path[: file.path.rindex("/") + 1]
-        written = write_positions(
-            self.store, file.path, places, ended, folder=folder, intent=self.write.intent
-        )
+        going = Going(path=file.path, places=places, snapshots=ended)
+        intent = self.write.intent
+        (written,) = write_deletes(self.store, [going], folder=folder, intent=intent)
         self.delete_files.append(written.path)
         return written
 

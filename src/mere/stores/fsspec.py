@@ -33,6 +33,7 @@ from mere.stores.local import open_local
 from mere.stores.options import S3, Options, raise_shown, redacted, scrubbed
 from mere.stores.paths import checked, checked_folder, is_absolute, place_of, scheme_of, split_url
 from mere.stores.ranges import TAIL, WORKERS, RangeFile, checked_range, fetch_ranges
+from mere.stores.together import put_each
 from mere.stores.uploads import abort, unfinished
 
 _S3_NAMES = {"key", "secret", "token", "anon", "endpoint_url", "region_name"}
@@ -154,6 +155,10 @@ class FsspecStore:
         target = self._below(path)
         self._refuse_existing(target)
         self._send(target, lambda: self.fs.pipe_file(target, data))
+
+    def put_all(self, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write small new files whole, several at a time where the filesystem can."""
+        put_each(self.put, self.delete, files, writers=WORKERS if self.fs.async_impl else 1)
 
     def open(self, path: str) -> Any:
         """Open a file for random reads."""

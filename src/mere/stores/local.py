@@ -27,6 +27,7 @@ from mere.stores.paths import (
     scheme_of,
 )
 from mere.stores.ranges import checked_range
+from mere.stores.together import put_each
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -89,6 +90,13 @@ class LocalStore:
         """Write a small new file whole."""
         with self.writer(path) as sink:
             sink.write(data)
+
+    def put_all(self, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write small new files whole: each is flushed, their folders once all are there."""
+        paths = put_each(self._create, self.delete, files)
+        for folder in dict.fromkeys(os.path.dirname(self.url + path) for path in paths):
+            with _speaking("flush", folder):
+                self._settle_name(folder)
 
     def open(self, path: str) -> Any:
         """Open a file for random reads, without going through Python for its bytes."""
@@ -200,6 +208,23 @@ class LocalStore:
         """Return pyarrow's own filesystem of this machine."""
         return fs.LocalFileSystem()
 
+    def _create(self, path: str, data: bytes) -> None:
+        """Write and flush a new file, but not its name."""
+        target = self._below(path)
+        with _speaking("write", target):
+            self._make_folders(os.path.dirname(target))
+            handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _BINARY, 0o666)
+            try:
+                with open(handle, "wb", buffering=0) as sink:
+                    rest = memoryview(data)
+                    while rest:
+                        rest = rest[sink.write(rest) :]
+                    os.fsync(handle)
+            except BaseException:
+                with suppress(FileNotFoundError):
+                    os.unlink(target)
+                raise
+
     def _foreign(self, path: str) -> bool:
         return is_absolute(path) and scheme_of(path) not in LOCAL_SCHEMES
 
@@ -251,13 +276,17 @@ class LocalStore:
             _flush_folder(os.path.dirname(made))
 
     def _settle(self, target: str) -> None:
-        """Flush a file, its name, and the names of the folders that lead to it from the root.
+        """Flush a file, its name, and the names of the folders that lead to it from the root."""
+        _flush(target)
+        self._settle_name(os.path.dirname(target))
+
+    def _settle_name(self, folder: str) -> None:
+        """Flush the names in a folder, and the names of the folders that lead to it.
 
         Another process may have made a folder and not flushed its name yet, so whoever comes first
         in each process flushes it again; the inode tells a folder that was made anew.
         """
-        _flush(target)
-        folder, chain = os.path.dirname(target), []
+        chain = []
         _flush_folder(folder)
         while folder + "/" != self.url:
             found = os.stat(folder)

@@ -29,6 +29,7 @@ from mere.stores.paths import (
 )
 from mere.stores.ranges import TAIL, RangeFile, checked_range, fetch_ranges
 from mere.stores.sinks import ObjectSink
+from mere.stores.together import put_each
 from mere.stores.uploads import abort, filesystem, unfinished
 
 _VOCABULARIES = {"s3": S3, "gs": GCS, "az": AZURE}
@@ -126,6 +127,10 @@ class ObjectStore:
         key = self._key(path)
         with self._speaking("write", key):
             obstore.put(self.client, key, data, mode="create", use_multipart=False)
+
+    def put_all(self, files: Iterable[tuple[str, bytes]]) -> None:
+        """Write small new objects, each in one request, several at a time."""
+        put_each(self.put, self.delete, files)
 
     def open(self, path: str) -> Any:
         """Open an object for random reads; its last 64 KiB come with the first request."""

@@ -120,6 +120,8 @@ def a_taken_name_is_refused_and_keeps_its_bytes(store: Store) -> None:
     _refused(AlreadyExistsError, lambda: store.put("taken", b"second"))
     _refused(AlreadyExistsError, lambda: _write(store, "taken", [b"second"]))
     _refused(AlreadyExistsError, lambda: _write(store, "taken", _blocks()))
+    _refused(AlreadyExistsError, lambda: store.put_all([("one", b"x"), ("taken", b"x")]))
+    _same(_paths(store, ""), ["taken"])
     _same(store.read("taken"), b"first")
 
 
@@ -203,8 +205,7 @@ def a_missing_file_is_a_storage_error(store: Store) -> None:
 
 def a_listing_is_deep_and_ends_at_folder_names(store: Store) -> None:
     """Below a folder means below it: names that only begin alike are others."""
-    for path in ("a/1", "a/b/2", "a/b/c/3", "ab/4", "5"):
-        store.put(path, path.encode())
+    store.put_all((path, path.encode()) for path in ("a/1", "a/b/2", "a/b/c/3", "ab/4", "5"))
     _same(_paths(store, ""), ["5", "a/1", "a/b/2", "a/b/c/3", "ab/4"])
     _same(_paths(store, "a"), ["a/1", "a/b/2", "a/b/c/3"])
     _same(_paths(store, "a/"), ["a/1", "a/b/2", "a/b/c/3"])
@@ -219,8 +220,7 @@ def a_listing_is_deep_and_ends_at_folder_names(store: Store) -> None:
 def deleting_is_done_in_bulk_and_twice_is_fine(store: Store) -> None:
     """What is gone already needs no deleting, and what was not named stays."""
     paths = [f"d/{n}" for n in range(20)]
-    for path in (*paths, "stays"):
-        store.put(path, b"x")
+    store.put_all((path, b"x") for path in (*paths, "stays"))
     store.delete([*paths, "never/was"])
     _same(_paths(store, ""), ["stays"])
     store.delete(paths)

@@ -6,7 +6,6 @@ files that came or changed are looked at again.
 
 import json
 from collections.abc import Callable, Iterator, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field, replace
 from functools import partial
@@ -16,16 +15,14 @@ from typing import TypeAlias
 from mere.arrow.inlined import only
 from mere.arrow.positions import joined
 from mere.errors import CommitConflictError, MereError
-from mere.model.files import DataFile, DeleteFile, Deletion, FileSet, Fold
+from mere.model.files import DataFile, Deletion, FileSet
 from mere.model.history import Change, Committed, EditFiles, Head
 from mere.model.report import Report
 from mere.model.work import Input, Probe, Result
 from mere.ops import carry
 from mere.plan.mutate import Looking, Mutation, State, plan_mutation, probes, states
 from mere.ports import Session
-from mere.reading.deleting import write_folded
-
-_WRITERS = 8
+from mere.reading.deleting import write_folds
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -164,7 +161,16 @@ class Work:
     def _discard(self, results: Sequence[Result]) -> None:
         """Delete files that will not be committed; one that stays is swept later."""
         paths = [file.path for result in results for file in result.files]
-        paths += [d.file.path for result in results for d in result.deletions if d.file]
+        self._delete(
+            paths + [d.file.path for result in results for d in result.deletions if d.file]
+        )
+
+    def tidy(self, done: Committed) -> None:
+        """Delete delete files that name another snapshot than the commit made."""
+        ready = [deletion.file for deletion in self.deletions if deletion.file is not None]
+        self._delete([file.path for file in ready if file.last not in (None, done.snapshot)])
+
+    def _delete(self, paths: Sequence[str]) -> None:
         if paths:
             with suppress(MereError, OSError):
                 self.session.store.delete(paths)
@@ -308,10 +314,11 @@ def change_rows(session: Session, head: Head, asked: Asked, options: ChangeOptio
         if options.dry_run:
             work.plan()
             return work.report(None, started)
-        folds = partial(write_deletes, session, intent or "")
+        folds = partial(write_folds, session.store, intent=intent or "")
         outcome = carry.commit(session, work.plan, folds)
     if outcome.committed.repeated:
         return _repeated(session, head, asked, options)
+    work.tidy(outcome.committed)
     return work.report(outcome.committed, started)
 
 
@@ -323,15 +330,6 @@ def _announced(session: Session, head: Head, options: ChangeOptions) -> Iterator
     carry.require_writable(session)
     with carry.announced(session, head) as intent:
         yield intent
-
-
-def write_deletes(session: Session, intent: str, folds: Sequence[Fold]) -> Sequence[DeleteFile]:
-    """Write delete files, several at a time: the catalog waits for them."""
-    write = partial(write_folded, session.store, intent=intent)
-    if len(folds) <= 1:
-        return [write(fold) for fold in folds]
-    with ThreadPoolExecutor(min(_WRITERS, len(folds))) as pool:
-        return list(pool.map(write, folds))
 
 
 def _repeated(session: Session, head: Head, asked: Asked, options: ChangeOptions) -> Report:
