@@ -15,12 +15,14 @@ from typing import Any, cast
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from tests import crippled
 
 import mere
 import mere.errors
 from mere.catalogs import duckdb, postgres, sql, sqlite
 from mere.catalogs.directory import DirectoryCatalog, Terms
+from mere.datasets import folder
 from mere.kernels.duckdb import DuckdbKernel
 from mere.kernels.pyarrow import PyarrowKernel
 from mere.lake import Lake
@@ -283,6 +285,33 @@ def change_folder(
     fuse = Fuse(at=at, when=when, act=killed, silent=silent)
     FOLDER_VERBS[verb](numbered_folder(path, fuse))
     return fuse.calls
+
+
+def keep_folder(path: str, *, verb: str, times: int) -> list[str]:
+    """Do a verb on a plain folder again and again; say how each time ended."""
+    table = folder(path)
+    ends = []
+    for n in range(times):
+        try:
+            if verb == "compact":
+                ends.append(f"{table.compact().compacted_file_count} files")
+            else:
+                ids = range(n % 3, 1000, 100)
+                done = table.upsert(rows(*ids, text=f"{verb} {n}"), on="id")
+                ends.append(f"{done.rows_updated + done.rows_inserted} rows")
+        except mere.errors.CommitConflictError:
+            ends.append("conflict")
+    return ends
+
+
+def drop_files(path: str, *, first: int, times: int) -> list[int]:
+    """Drop files into a folder as a program does that knows nothing of us."""
+    for n in range(first, first + times):
+        hidden = Path(path) / f".part={n % 2}.{n}"
+        pq.write_table(rows(n), hidden)
+        (Path(path) / f"part={n % 2}").mkdir(exist_ok=True)
+        hidden.rename(Path(path) / f"part={n % 2}" / f"dropped-{n}.parquet")
+    return list(range(first, first + times))
 
 
 def load(

@@ -75,7 +75,7 @@ class Store(Protocol):
         ...
 
     def prune(self, folders: Iterable[str]) -> None:
-        """Drop folders, and those above them, that hold nothing; many storages have none to drop.
+        """Drop folders, those in them and above them, that hold nothing; many storages have none.
 
         Whoever is about to write into one makes it again.
         """

@@ -69,14 +69,10 @@ def from_filesystem(filesystem: Any, root: str) -> Store:
 
     Raises:
         InvalidInputError: If it is neither.
+        UnsupportedError: If it is one of pyarrow that does not say where its files are.
     """
-    if type(filesystem).__module__.split(".")[0] == "pyarrow":
-        adopted: Store = _module("fsspec").adopt_arrow(filesystem, root, elsewhere=open_store)
-        return adopted
-    if not hasattr(filesystem, "storage_options"):
-        msg = f"filesystem takes one of fsspec or pyarrow, got {type(filesystem).__name__}"
-        raise InvalidInputError(msg)
-    return from_fsspec(filesystem, root)
+    store: Store = _module("adopting").adopt(filesystem, root, elsewhere=open_store)
+    return store
 
 
 def from_obstore(client: Any, url: str) -> Store:

@@ -12,10 +12,8 @@ from urllib.parse import urlsplit
 
 import fsspec
 import pyarrow as pa
-from fsspec.implementations.arrow import ArrowFSWrapper
 from fsspec.implementations.dirfs import DirFileSystem
 from fsspec.implementations.local import LocalFileSystem
-from pyarrow import fs
 
 from mere.errors import (
     AlreadyExistsError,
@@ -93,18 +91,6 @@ def adopt_fsspec(
     return FsspecStore(
         f"{protocol}://{path}".rstrip("/") + "/", kind, given, frozenset(), elsewhere, filesystem
     )
-
-
-def adopt_arrow(
-    filesystem: Any, root: str, *, elsewhere: Callable[[str], Any] | None = None
-) -> Any:
-    """Open the store of a folder in a filesystem of pyarrow."""
-    while isinstance(filesystem, fs.SubTreeFileSystem):
-        root = f"{filesystem.base_path.rstrip('/')}/{root.strip('/')}"
-        filesystem = filesystem.base_fs
-    if isinstance(filesystem, fs.LocalFileSystem):
-        return open_local(root, elsewhere=elsewhere)
-    return adopt_fsspec(ArrowFSWrapper(filesystem), root, elsewhere=elsewhere)
 
 
 def revive(

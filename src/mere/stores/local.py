@@ -183,7 +183,7 @@ class LocalStore:
             self._settle(target)
 
     def prune(self, folders: Iterable[str]) -> None:
-        """Drop folders, and those above them up to the root, that hold nothing."""
+        """Drop folders that hold nothing, those in them, and those above them up to the root."""
         for folder in {self._below(checked_folder(folder)) for folder in folders if folder}:
             _drop_empty(folder, below=self.url)
 
@@ -299,6 +299,9 @@ class LocalStore:
 
 
 def _drop_empty(folder: str, *, below: str) -> None:
+    for inside, _, _ in os.walk(folder, topdown=False):
+        with suppress(OSError):
+            os.rmdir(inside)
     with suppress(OSError):  # one that holds something, or is gone
         while folder.startswith(below):
             os.rmdir(folder)

@@ -8,7 +8,7 @@ from threading import RLock
 from typing import Any, NoReturn
 
 from mere.catalogs.directory.committing import Swap, steps_of
-from mere.catalogs.directory.describing import State, described
+from mere.catalogs.directory.describing import State, described, require_keys
 from mere.catalogs.directory.journal import HIDDEN, listed
 from mere.catalogs.directory.looking import Shelf, settled
 from mere.catalogs.directory.owners import new_owner
@@ -92,6 +92,8 @@ class DirectoryCatalog:
             newest = self._states.get(self._newest)
             if newest is not None and newest.stored == state.stored:
                 return newest
+            if newest is None:
+                require_keys(state.head, self._terms)
             if not state.files:
                 state = self._without_files(newest, state)
             self._newest += 1
@@ -278,7 +280,8 @@ class DirectoryCatalog:
 
     def withdraw(self, intent: str) -> None:
         """Drop the files that waited for a write that will not be."""
-        self._store.delete(path for path in listed(self._store) if _waits_for(path, intent))
+        self._store.delete(path for path in listed(self._store, HIDDEN) if f"-{intent}." in path)
+        self._store.prune([HIDDEN])
 
     def options(self, *, schema: str | None = None) -> Mapping[str, str]:
         """Return nothing: a folder keeps no settings."""
@@ -327,10 +330,6 @@ class DirectoryCatalog:
 
     def close(self) -> None:
         """Do nothing: nothing is open."""
-
-
-def _waits_for(path: str, intent: str) -> bool:
-    return path.startswith(HIDDEN) and f"-{intent}." in path
 
 
 def _told(file: DataFile, *, bounds: bool, groups: bool) -> DataFile:

@@ -11,7 +11,7 @@ from mere.catalogs.directory.terms import Terms
 from mere.errors import InvalidInputError
 from mere.model.files import DataFile, StoredFile, Value
 from mere.model.history import Head, Snapshot
-from mere.model.layout import Layout, PartitionKey, parse_key, refuse_transforms
+from mere.model.layout import Layout, PartitionKey, key_texts, parse_key, refuse_transforms
 from mere.model.schema import Schema, number
 from mere.model.values import partition_value
 from mere.plan.adopt import Placing, folder_columns, merged, with_blank
@@ -86,12 +86,20 @@ def _layout(known: Sequence[Known], schema: Schema, terms: Terms) -> Layout:
     names = max(seen, key=lambda found: (seen[found], found))
     columns = {field.name.casefold(): field for field in schema}
     keys = tuple(PartitionKey(column=columns[name].id) for name in names)
-    if terms.partition_by:
-        asked = tuple(parse_key(text, schema) for text in terms.partition_by)
-        if asked != keys:
-            msg = f"the folder is partitioned by {list(names)}, not by {list(terms.partition_by)}"
-            raise InvalidInputError(msg, hint="leave partition_by out, or repartition it")
     return replace(layout, id=PARTITIONED, keys=keys) if keys else layout
+
+
+def require_keys(head: Head, terms: Terms) -> None:
+    """Demand that a folder has the partitions that somebody who opens it says it has.
+
+    Raises:
+        InvalidInputError: If it has others.
+    """
+    asked = tuple(parse_key(text, head.schema) for text in terms.partition_by)
+    if asked and asked != head.layout.keys:
+        found = list(key_texts(head.layout, head.schema))
+        msg = f"the folder is partitioned by {found}, not by {list(terms.partition_by)}"
+        raise InvalidInputError(msg, hint="leave partition_by out, or repartition it")
 
 
 def _told(known: Sequence[Known], schema: Schema, layout: Layout) -> tuple[int, ...]:

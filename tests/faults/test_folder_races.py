@@ -1,0 +1,112 @@
+"""Maintainers of one folder do not harm each other, nor those who know nothing of them."""
+
+from collections import Counter
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import pyarrow.parquet as pq
+import pytest
+from tests import jobs
+
+from mere.datasets import folder
+from mere.errors import CommitConflictError
+
+
+def seen(path: str) -> list[Any]:
+    """Return the rows that a reader finds that knows nothing of us."""
+    query = f"SELECT id, text FROM read_parquet('{path}/**/*.parquet', hive_partitioning=false)"
+    return duckdb.sql(query).fetchall()
+
+
+def at_call(path: str, name: str, number: int, act: Callable[[], object], **more: Any) -> Any:
+    """Open a folder that acts before the n-th call of a name to its store, and only then."""
+    fuse = jobs.Fuse(armed=True)
+    table = jobs.numbered_folder(path, fuse, **more)
+    through = fuse.through
+    count = Counter[str]()
+
+    class Watched(jobs.Fuse):
+        def through(self, called: str, call: Callable[[], Any]) -> Any:
+            count[called] += 1
+            if called == name and count[called] == number:
+                act()
+            return through(called, call)
+
+    table._session.store._fault = Watched()  # noqa: SLF001
+    return table
+
+
+def small(path: Path, files: int = 3) -> str:
+    """Make a folder of files of two rows each."""
+    path.mkdir(exist_ok=True)
+    for n in range(files):
+        pq.write_table(jobs.rows(2 * n, 2 * n + 1), path / f"{n}.parquet")
+    return str(path)
+
+
+def test_maintainers_and_one_who_drops_files_lose_and_double_nothing(tmp_path, stage):
+    path = str(tmp_path / "d")
+    jobs.drop_files(small(tmp_path / "d", 0), first=2000, times=4)
+    calls = [
+        ("keep_folder", {"path": path, "verb": "compact", "times": 8}),
+        ("keep_folder", {"path": path, "verb": "compact", "times": 8}),
+        ("keep_folder", {"path": path, "verb": "upsert a", "times": 4}),
+        ("keep_folder", {"path": path, "verb": "upsert b", "times": 4}),
+        ("drop_files", {"path": path, "first": 3000, "times": 40}),
+    ]
+    ended = [outcome.result for outcome in stage.together(calls)]
+    found = Counter(id_ for id_, _ in seen(path))
+    upserted = {id_ for n in range(3) for id_ in range(n, 1000, 100)}
+    assert set(found) == {*range(2000, 2004), *range(3000, 3040), *upserted}
+    assert set(found.values()) == {1}
+    assert any("files" in end and end != "0 files" for end in (*ended[0], *ended[1]))
+    assert not (tmp_path / "d" / "_mere").exists()
+
+
+@pytest.mark.parametrize("verb", ["compact", "delete"])
+def test_a_file_that_somebody_writes_anew_meanwhile_is_a_conflict(tmp_path, verb):
+    path = small(tmp_path / "d")
+
+    def write_anew() -> None:
+        pq.write_table(jobs.rows(7, 8, 9), f"{path}/1.parquet")
+
+    table = at_call(path, "put", 1, write_anew)
+    with pytest.raises(CommitConflictError, match="was written anew by somebody else"):
+        table.compact() if verb == "compact" else table.delete("id = 2")
+    assert sorted(id_ for id_, _ in seen(path)) == [0, 1, 4, 5, 7, 8, 9]
+    assert folder(path).count() == 7
+    assert [found.name for found in Path(path).iterdir() if found.name[0] == "_"] == []
+
+
+def test_a_change_of_rows_sees_what_was_dropped_in_meanwhile(tmp_path):
+    path = small(tmp_path / "d")
+    table = at_call(path, "put", 1, lambda: jobs.drop_files(path, first=50, times=1))
+    done = table.upsert(jobs.rows(1, 50, text="new"), on="id")
+    assert (done.rows_updated, done.rows_inserted, done.retries) == (2, 0, 1)
+    assert dict(seen(path))[50] == "new"
+
+
+def test_one_who_was_taken_for_dead_and_lives_changes_nothing(tmp_path):
+    path = small(tmp_path / "d")
+
+    def follow() -> None:
+        impatient = jobs.numbered_folder(path, jobs.Fuse(), patience_s=0)
+        assert impatient.delete("id = 3").rows_deleted == 1
+
+    table = at_call(path, "put", 2, follow)
+    with pytest.raises(CommitConflictError, match="took this process for dead"):
+        table.compact()
+    assert sorted(id_ for id_, _ in seen(path)) == [0, 1, 2, 4, 5]
+    assert folder(path).compact().compacted_file_count == 3
+    assert sorted(id_ for id_, _ in seen(path)) == [0, 1, 2, 4, 5]
+
+
+def test_a_plan_whose_files_are_gone_is_made_again_or_refused(tmp_path):
+    path = small(tmp_path / "d")
+    table = at_call(path, "enter writer", 1, lambda: folder(path).compact())
+    with pytest.raises(CommitConflictError, match="others replaced files"):
+        at_call(path, "read", 4, lambda: folder(path).compact()).compact()
+    assert table.update(set={"text": "'u'"}, where="id < 2").rows_updated == 2
+    assert sorted(seen(path))[:3] == [(0, "u"), (1, "u"), (2, "x")]
