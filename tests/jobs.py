@@ -278,9 +278,15 @@ FOLDER_VERBS: dict[str, Callable[[Table], object]] = {
 
 
 def change_folder(
-    path: str, *, verb: str, at: int | None = None, when: str = "before"
+    path: str,
+    *,
+    verb: str,
+    at: int | None = None,
+    when: str = "before",
+    environment: dict[str, str] | None = None,
 ) -> list[str]:
     """Change a plain folder and say by which calls, or die at one of them."""
+    os.environ.update(environment or {})
     silent = SILENT | {"read", "open", "resolve", "rows", "write"}
     fuse = Fuse(at=at, when=when, act=killed, silent=silent)
     FOLDER_VERBS[verb](numbered_folder(path, fuse))

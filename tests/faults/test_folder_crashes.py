@@ -10,6 +10,7 @@ import pytest
 from tests import jobs
 
 from mere.datasets import folder
+from mere.stores import open_store
 
 
 def filled(path: Path) -> Path:
@@ -29,7 +30,7 @@ def seen(path: Path) -> list[Any]:
     return duckdb.sql(query).fetchall()
 
 
-def told(path: Path) -> list[Any]:
+def told(path: Path | str) -> list[Any]:
     """Return the rows that the table tells."""
     found = folder(path).scan(columns=["id", "part", "text"]).to_arrow()
     return sorted(tuple(row.values()) for row in found.to_pylist())
@@ -62,3 +63,32 @@ def test_whoever_comes_next_finds_all_of_a_change_or_nothing(tmp_path, stage, ve
     assert bool(halves) == (verb != "one file"), "the control: there were halves to be mended"
     folder(path).append(jobs.rows(50, 51))
     assert not (path / "_mere").exists()
+
+
+def test_nothing_is_lost_in_object_storage_either(tmp_path, stage, s3):
+    files = {str(p.relative_to(tmp_path / "d")): p for p in filled(tmp_path / "d").rglob("*.pa*")}
+
+    def sent(name: str) -> str:
+        url = f"s3://{s3.bucket}/{name}"
+        store = open_store(url)
+        for below, file in files.items():
+            store.put(below, file.read_bytes())
+        return url
+
+    job: dict[str, Any] = {"verb": "upsert", "environment": s3.environment}
+    url = sent("whole")
+    old = told(url)
+    calls = stage.run("change_folder", path=url, **job).result
+    new = told(url)
+    ends = set()
+    for at in range(calls.index("put"), len(calls) + 1, 2):
+        url = sent(f"dies-{at}")
+        when = ("before", "after")[at // 2 % 2]
+        assert stage.run("change_folder", path=url, at=at, when=when, **job).killed
+        found = told(url)
+        assert found in (old, new), f"{when} call {at}, {calls[at - 1]}"
+        ends.add(found == new)
+        folder(url).compact()
+        assert told(url) == found
+        assert not [file for file in open_store(url).list() if file.path.startswith("_mere/")]
+    assert ends == {True, False}

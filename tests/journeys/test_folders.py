@@ -6,12 +6,13 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 import mere
 from mere.datasets import folder
-from mere.errors import NoFilesError, UnsupportedError
+from mere.errors import NoFilesError, SchemaMismatchError, UnsupportedError
 
 
 def filled(path: Path, files: int = 3) -> str:
@@ -84,3 +85,71 @@ def test_what_only_a_lake_remembers_is_refused(tmp_path):
     with mere.connect(tmp_path / "up.db") as lake:
         lake.adopt(str(tmp_path / "d"), "t")
         assert lake.table("t").count() == 30
+
+
+def hive(path: Path) -> str:
+    """Make a folder whose partitions only the paths tell, as Spark and Hive make them."""
+    for month in ("01", "02"):
+        for n in (1, 2):
+            below = path / f"m={month}" / f"day=2026-01-0{n}"
+            below.mkdir(parents=True)
+            for name, ids in {"x": [n, n + 10], "y": [n + 20]}.items():
+                pq.write_table(pa.table({"id": [i + 100 * int(month) for i in ids]}), below / name)
+                (below / name).rename(below / f"{name}.parquet")
+    return str(path)
+
+
+@pytest.mark.parametrize("kernel", ["pyarrow", "duckdb"])
+def test_columns_that_only_folders_tell_stay_there(tmp_path, kernel):
+    path = hive(tmp_path / "d")
+    table = folder(path, kernel=kernel)
+    assert table.partition_by == ("m", "day")
+    assert table.scan("m = '02' AND day = DATE '2026-01-01'").explain().files_kept == 2
+    assert table.compact().after_file_count == 4
+    assert table.cluster(["m", "id"]).files_added == 4
+    assert table.delete("id = 101").rows_deleted == 1
+    new = [{"id": 101, "m": "01", "day": date(2026, 1, 1)}, {"id": 7, "m": "03", "day": None}]
+    assert table.upsert(new, on="id").rows_inserted == 2
+    for file in Path(path).rglob("*.parquet"):
+        assert pq.ParquetFile(file).schema_arrow.names == ["id"]
+    ids = [m + n for m in (100, 200) for n in (1, 11, 21, 2, 12, 22)]
+    assert _months(path) == {**{n: f"0{n // 100}" for n in ids}, 7: "03"}
+    assert ds.dataset(path, partitioning="hive").count_rows() == 13
+
+
+def _months(path: str) -> dict[int, str]:
+    words = "hive_partitioning=true, hive_types={'m': VARCHAR}"
+    query = f"SELECT id, m FROM read_parquet('{path}/**/*.parquet', {words})"
+    return dict(duckdb.sql(query).fetchall())
+
+
+def test_folders_that_tell_nothing_keep_their_files_apart(tmp_path):
+    for room in ("a", "b"):
+        filled(tmp_path / room, files=2)
+    table = folder(tmp_path)
+    assert table.compact().after_file_count == 2
+    table.delete("id < 3")
+    table.update(set={"v": "'w'"}, where="id = 5")
+    assert sorted(p.parent.name for p in tmp_path.rglob("*.parquet")) == ["a", "b"]
+    assert table.count() == 34
+
+
+def test_files_of_other_columns_and_types_are_one_table(tmp_path):
+    path = filled(tmp_path / "d", files=1)
+    pq.write_table(pa.table({"id": pa.array([50], pa.int32()), "w": [1.5]}), f"{path}/g.parquet")
+    table = folder(path)
+    assert table.scan("id = 50").to_arrow().to_pylist() == [{"id": 50, "v": None, "w": 1.5}]
+    assert table.compact().after_file_count == 1
+    assert table.scan("w IS NOT NULL").count() == 1
+    pq.write_table(pa.table({"id": ["text"]}), f"{path}/h.parquet")
+    with pytest.raises(SchemaMismatchError, match=r"h\.parquet: column 'id' is varchar"):
+        table.count()
+
+
+def test_a_path_that_says_other_than_its_file_is_not_believed(tmp_path):
+    (tmp_path / "d=1").mkdir()
+    pq.write_table(pa.table({"d": [1, 2], "v": ["a", "b"]}), tmp_path / "d=1" / "f.parquet")
+    table = folder(tmp_path)
+    assert table.count("d = 2") == 1
+    table.update(set={"v": "'c'"}, where="d = 2")
+    assert sorted(p.parent.name for p in tmp_path.rglob("*.parquet")) == ["d=1", "d=2"]

@@ -152,11 +152,29 @@ def probes(
     columns = with_origins(head.schema) if copies else with_row_ids(head.schema)
     kept = write if head.layout.plain else write and replace(write, schema=columns)
     usual = replace(bare, write=kept, copies=copies)
-    tasks = [replace(usual, inputs=dealt) for dealt in deal(known, together=writes)]
+    tasks = [
+        replace(usual, inputs=dealt, write=kept and replace(kept, folder=head.folder + room))
+        for room, inside in _rooms(head, known).items()
+        for dealt in deal(inside, together=writes)
+    ]
     tasks += [replace(anew, inputs=dealt) for dealt in deal(fresh, together=True)]
     if looking.inlined is not None:
         tasks.append(replace(usual, inlined=looking.inlined))
     return tuple(replace(task, number=n) for n, task in enumerate(tasks, start=first))
+
+
+def _rooms(head: Head, inputs: Sequence[Input]) -> Mapping[str, Sequence[Input]]:
+    """Keep files of a plain folder apart by the folders that they lie in, where these tell nothing.
+
+    A room is a folder below that of the table, ending in a slash; nothing for that one itself.
+    """
+    if not head.layout.plain or head.layout.keys:
+        return {"": inputs}
+    rooms: dict[str, list[Input]] = {}
+    for given in inputs:
+        path = given.file.path
+        rooms.setdefault(path[: path.rfind("/") + 1], []).append(given)
+    return rooms
 
 
 def _is_fresh(file: DataFile) -> bool:

@@ -88,10 +88,10 @@ class DirectoryCatalog:
         """Return the folder as it is now."""
         found = settled(self._store, patience_s=self._terms.patience_s, read_only=self._read_only)
         with self._lock:
-            state = described(self._store.url, self._shelf.learn(found), self._terms)
             newest = self._states.get(self._newest)
-            if newest is not None and newest.stored == state.stored:
+            if newest is not None and newest.holds(found):
                 return newest
+            state = described(self._store.url, self._shelf.learn(found), self._terms)
             if newest is None:
                 require_keys(state.head, self._terms)
             if not state.files:

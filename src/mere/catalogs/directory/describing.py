@@ -34,6 +34,10 @@ class State:
     stored: Mapping[int, StoredFile]
     homes: Mapping[tuple[Value | None, ...], str]
 
+    def holds(self, found: Sequence[StoredFile]) -> bool:
+        """Tell whether these are the files that were looked at."""
+        return len(found) == len(self.stored) and set(found) == set(self.stored.values())
+
     @property
     def snapshot(self) -> Snapshot:
         """What a lake would call this state."""
