@@ -2,11 +2,9 @@
 
 import os
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
-from functools import partial
 from time import perf_counter
 
 from mere.arrow.paths import WILD, glob_pattern, is_data, is_table_of_others
@@ -14,7 +12,6 @@ from mere.checking import broken_by
 from mere.errors import (
     AlreadyExistsError,
     InvalidInputError,
-    MereError,
     NoFilesError,
     StorageError,
     TableNotFoundError,
@@ -22,7 +19,6 @@ from mere.errors import (
 from mere.model.adoption import Stranger
 from mere.model.files import DataFile, StoredFile
 from mere.model.history import Change, CreateTable, Edit, EditFiles, Evolve, Head
-from mere.model.mapping import folder_names
 from mere.model.names import split_name
 from mere.model.report import Report
 from mere.model.schema import Schema, fit, number
@@ -30,11 +26,8 @@ from mere.ops import carry, define
 from mere.plan.adopt import Placing, folder_columns, merged, with_blank
 from mere.plan.evolve import require_same_partitions
 from mere.ports import Session
-from mere.reading.strangers import look
-from mere.telling import telling
+from mere.reading.strangers import look_at
 
-_FOOTERS_A_CORE = 8
-_AT_ONCE = 10_000
 _NAMED = 5
 _UNKNOWN = datetime.min.replace(tzinfo=UTC)
 _NOTHING = "nothing was adopted"
@@ -86,7 +79,7 @@ def adopt(session: Session, urls: Sequence[str], name: str, *, terms: Terms) -> 
     split_name(name)
     found = dict(_found(session, urls))
     _refuse_listed(session, found)
-    strangers = tuple(_looked_at(session, found))
+    strangers = tuple(look_at(found.items(), store=session.store, so=_NOTHING))
     plans: list[_Plan] = []
 
     def plan() -> Change:
@@ -190,40 +183,6 @@ def _refuse_listed(session: Session, found: Iterable[StoredFile]) -> None:
         raise AlreadyExistsError(
             msg, hint=f"{_NOTHING}; a file is listed once, and not while a version still shows it"
         )
-
-
-def _looked_at(session: Session, found: Mapping[StoredFile, str]) -> Iterator[Stranger]:
-    """Read the footers side by side.
-
-    Raises:
-        MereError: Naming the files that are broken or that no table can hold.
-    """
-    broken: list[MereError] = []
-    items, do = list(found.items()), partial(_look, session=session)
-    threads = _FOOTERS_A_CORE * (os.cpu_count() or 1)
-    with telling("adopt", "footers") as told, ThreadPoolExecutor(threads) as pool:
-        for start in range(0, len(items), _AT_ONCE):
-            told(start, len(items))
-            for seen in pool.map(do, items[start : start + _AT_ONCE]):
-                if isinstance(seen, MereError):
-                    broken.append(seen)
-                elif not broken:
-                    yield seen
-    if broken:
-        first = broken[0]
-        others = [error.message for error in broken[1:_NAMED]]
-        more = [f"and {len(broken) - _NAMED} more"] if len(broken) > _NAMED else []
-        msg = "; ".join([first.message, *others, *more])
-        hint = f"{_NOTHING}; {first.hint}" if first.hint else _NOTHING
-        raise type(first)(msg, hint=hint) from first
-
-
-def _look(item: tuple[StoredFile, str], *, session: Session) -> Stranger | MereError:
-    file, below = item
-    try:
-        return replace(look(file, store=session.store), folders=folder_names(below))
-    except MereError as error:
-        return error
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -1,7 +1,10 @@
 """Learn from the footer alone what a file is that others wrote: columns, rows, bounds."""
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Iterable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
@@ -12,14 +15,57 @@ from mere.arrow.footer import data_file, digest_of
 from mere.errors import CorruptionError, InvalidInputError, MereError, UnsupportedError
 from mere.model.adoption import Stranger
 from mere.model.files import StoredFile
+from mere.model.mapping import folder_names
 from mere.model.schema import ROW_ID, SINCE_ID, SNAPSHOT_ID, Field, Schema, number
 from mere.ports import Store
 from mere.reading.footers import AFTER, MAGIC, as_file, naming, opened, raw_footer
 from mere.reading.forms import Part, parts
+from mere.telling import telling
 
+_FOOTERS_A_CORE = 8
+_AT_ONCE = 10_000
+_NAMED = 5
 _OURS = frozenset({ROW_ID, SINCE_ID, SNAPSHOT_ID})
 _UNITS = {"time": "us", "timestamptz": "us"}
 """Statistics count in the file's unit, and these types are read in microseconds."""
+
+
+def look_at(
+    found: Iterable[tuple[StoredFile, str]], *, store: Store, so: str = ""
+) -> Iterator[Stranger]:
+    """Read the footers of files side by side; each comes with the path whose folders count.
+
+    Raises:
+        MereError: Naming the files that are broken or that no table can hold; `so` says what that
+            means.
+    """
+    broken: list[MereError] = []
+    items, do = list(found), partial(_look, store=store)
+    if not items:
+        return
+    threads = _FOOTERS_A_CORE * (os.cpu_count() or 1)
+    with telling("look at files", "footers") as told, ThreadPoolExecutor(threads) as pool:
+        for start in range(0, len(items), _AT_ONCE):
+            told(start, len(items))
+            for seen in pool.map(do, items[start : start + _AT_ONCE]):
+                if isinstance(seen, MereError):
+                    broken.append(seen)
+                elif not broken:
+                    yield seen
+    if broken:
+        first = broken[0]
+        others = [error.message for error in broken[1:_NAMED]]
+        more = [f"and {len(broken) - _NAMED} more"] if len(broken) > _NAMED else []
+        hint = "; ".join(text for text in (so, first.hint) if text)
+        raise type(first)("; ".join([first.message, *others, *more]), hint=hint or None) from first
+
+
+def _look(item: tuple[StoredFile, str], *, store: Store) -> Stranger | MereError:
+    file, path = item
+    try:
+        return replace(look(file, store=store), folders=folder_names(path))
+    except MereError as error:
+        return error
 
 
 def look(found: StoredFile, *, store: Store) -> Stranger:

@@ -21,47 +21,10 @@ from pyarrow import dataset, parquet
 
 from mere.errors import AlreadyExistsError, InvalidInputError, MereError, StorageError
 from mere.ports import Store
+from mere.testing.paths import BAD_PATHS, ODD_NAMES
 
 MIB = 1024 * 1024
 LARGE = 20  # MiB: more than any store holds in memory before it sends
-ODD_NAMES = (
-    "day=2024-01-31/part.parquet",
-    "name=a%2Fb%3Dc/%25.parquet",
-    "blank in name/a  b.parquet",
-    "größe=µ/日本.parquet",
-    "quote'\"/semi;colon,comma&+@!$().parquet",
-    "hash#question?star*bracket[0]/x{y}~^`|.parquet",
-    "%2e%2e/%2e",
-    "...",
-    "-",
-    "~",
-    "x" * 255,
-)
-BAD_PATHS = (
-    "",
-    "/",
-    "/etc/passwd",
-    "../secret",
-    "a/../../secret",
-    "a/..",
-    "..",
-    ".",
-    "./a",
-    "a//b",
-    "a/",
-    "a\\..\\b",
-    "C:\\windows",
-    "C:/windows",
-    "nul\x00byte",
-    "line\nbreak",
-    "delete\x7f",
-    "half\ud800character",
-    "s3://bucket/key",
-    "file:///etc/passwd",
-    "x" * 256,
-    "ü" * 128,
-    "/".join(["x" * 100] * 11),
-)
 
 
 def a_small_file_comes_back_as_it_was(store: Store) -> None:
@@ -228,6 +191,21 @@ def deleting_is_done_in_bulk_and_twice_is_fine(store: Store) -> None:
     _same(_paths(store, ""), ["stays"])
 
 
+def a_moved_file_is_there_by_its_new_name(store: Store) -> None:
+    """Whole, in a folder that may be new; folders that are left empty may be dropped."""
+    store.put("from/here/a", b"bytes")
+    store.put("from/b", b"stays")
+    store.move("from/here/a", "to/there/c")
+    store.prune(["from/here/", "from", "never/was"])
+    _same(_paths(store, ""), ["from/b", "to/there/c"])
+    _same(store.read("to/there/c"), b"bytes")
+    store.put("from/here/a", b"again")
+    _same(store.read("from/here/a"), b"again")
+    error = _refused(StorageError, lambda: store.move("never/was", "to/there/d"))
+    _same(isinstance(error.__cause__, FileNotFoundError), expected=True)
+    _same(_paths(store, "to"), ["to/there/c"])
+
+
 def odd_names_come_back_as_they_were(store: Store) -> None:
     """A name is stored letter by letter: nothing is decoded, folded or merged."""
     for number, path in enumerate(ODD_NAMES):
@@ -341,6 +319,7 @@ STORE_CHECKS: tuple[Callable[[Store], None], ...] = (
     a_missing_file_is_a_storage_error,
     a_listing_is_deep_and_ends_at_folder_names,
     deleting_is_done_in_bulk_and_twice_is_fine,
+    a_moved_file_is_there_by_its_new_name,
     odd_names_come_back_as_they_were,
     bad_paths_are_refused,
     the_root_is_absolute_and_names_resolve_below_it,

@@ -1,26 +1,20 @@
 """Look at a folder, and learn from footers what lies in it; each footer is read once."""
 
-import os
 from collections.abc import Iterable, Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
-from functools import partial
+from dataclasses import dataclass, field
 from threading import Lock
 
 from mere.arrow.paths import is_data, is_table_of_others
 from mere.catalogs.directory.journal import HIDDEN, Journal, journals, listed
 from mere.catalogs.directory.locking import Watch, holder_of, locked
 from mere.catalogs.directory.tidying import tidied
-from mere.errors import InvalidInputError, MereError
+from mere.errors import InvalidInputError
 from mere.model.adoption import Stranger
 from mere.model.files import StoredFile
-from mere.model.mapping import folder_names
 from mere.ports import Store
-from mere.reading.strangers import look
+from mere.reading.strangers import look_at
 
 _MOST_LOOKS = 12
-_FOOTERS_A_CORE = 8
-_NAMED = 5
 
 
 def settled(store: Store, *, patience_s: float, read_only: bool) -> tuple[StoredFile, ...]:
@@ -107,7 +101,8 @@ class Shelf:
         """Read the footers that are new, side by side, and forget the files that went."""
         with self.lock:
             new = [file for file in found if file not in self.known]
-            for stored, stranger in zip(new, looked_at(self.store, new), strict=True):
+            pairs = [(file, _shown(file.path)) for file in new]
+            for stored, stranger in zip(new, look_at(pairs, store=self.store), strict=True):
                 self.files += 1
                 self.known[stored] = Known(
                     id=self.files, first_row=self.rows, stored=stored, stranger=stranger
@@ -115,32 +110,6 @@ class Shelf:
                 self.rows += stranger.file.rows
             self.known = {file: self.known[file] for file in found}
             return tuple(sorted(self.known.values(), key=lambda known: known.id))
-
-
-def looked_at(store: Store, found: Sequence[StoredFile]) -> list[Stranger]:
-    """Read footers side by side.
-
-    Raises:
-        MereError: Naming the files that are broken or that no table can hold.
-    """
-    if not found:
-        return []
-    with ThreadPoolExecutor(_FOOTERS_A_CORE * (os.cpu_count() or 1)) as pool:
-        seen = list(pool.map(partial(_look, store=store), found))
-    broken = [error for error in seen if isinstance(error, MereError)]
-    if broken:
-        first = broken[0]
-        more = [f"and {len(broken) - _NAMED} more"] if len(broken) > _NAMED else []
-        msg = "; ".join([*(error.message for error in broken[:_NAMED]), *more])
-        raise type(first)(msg, hint=first.hint) from first
-    return [stranger for stranger in seen if isinstance(stranger, Stranger)]
-
-
-def _look(file: StoredFile, *, store: Store) -> Stranger | MereError:
-    try:
-        return replace(look(file, store=store), folders=folder_names(_shown(file.path)))
-    except MereError as error:
-        return error
 
 
 def _shown(path: str) -> str:
