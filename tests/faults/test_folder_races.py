@@ -2,6 +2,7 @@
 
 from collections import Counter
 from collections.abc import Callable
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -11,7 +12,8 @@ import pytest
 from tests import jobs
 
 from mere.datasets import folder
-from mere.errors import CommitConflictError
+from mere.errors import CommitConflictError, MereError
+from mere.testing.faults import InjectedError
 
 
 def seen(path: str) -> list[Any]:
@@ -22,20 +24,21 @@ def seen(path: str) -> list[Any]:
 
 def at_call(path: str, name: str, number: int, act: Callable[[], object], **more: Any) -> Any:
     """Open a folder that acts before the n-th call of a name to its store, and only then."""
-    fuse = jobs.Fuse(armed=True)
-    table = jobs.numbered_folder(path, fuse, **more)
-    through = fuse.through
-    count = Counter[str]()
+    return jobs.numbered_folder(path, _Acting(name=name, number=number, act=act), **more)
 
-    class Watched(jobs.Fuse):
-        def through(self, called: str, call: Callable[[], Any]) -> Any:
-            count[called] += 1
-            if called == name and count[called] == number:
-                act()
-            return through(called, call)
 
-    table._session.store._fault = Watched()  # noqa: SLF001
-    return table
+@dataclass(slots=True, kw_only=True)
+class _Acting(jobs.Fuse):
+    """Acts before the n-th call of one name."""
+
+    name: str
+    number: int
+
+    def through(self, name: str, call: Callable[[], Any]) -> Any:
+        self.calls.append(name)
+        if name == self.name and self.calls.count(name) == self.number:
+            self.burn()
+        return call()
 
 
 def small(path: Path, files: int = 3) -> str:
@@ -110,3 +113,39 @@ def test_a_plan_whose_files_are_gone_is_made_again_or_refused(tmp_path):
         at_call(path, "read", 4, lambda: folder(path).compact()).compact()
     assert table.update(set={"text": "'u'"}, where="id < 2").rows_updated == 2
     assert sorted(seen(path))[:3] == [(0, "u"), (1, "u"), (2, "x")]
+
+
+def test_an_answer_that_is_lost_never_makes_two_of_one(tmp_path):
+    """Whatever a verb says, the folder is as before or as after; an error says if it is after."""
+    path = small(tmp_path / "was")
+    old = sorted(seen(path))
+    fuse = jobs.Fuse(silent=SILENT)
+    jobs.numbered_folder(path, fuse).upsert(NEW, on="id")
+    new = sorted(seen(path))
+    ends = Counter[str]()
+    for at in range(fuse.calls.index("put"), len(fuse.calls) + 1):
+        for when in ("before", "after"):
+            path = small(tmp_path / f"{when}-{at}")
+            broken = jobs.Fuse(at=at, when=when, act=refuse, silent=SILENT)
+            said = "done"
+            try:
+                jobs.numbered_folder(path, broken).upsert(NEW, on="id")
+            except MereError as error:
+                said = "committed" if "do not repeat" in str(error) else "not committed"
+            except InjectedError:
+                said = "not committed"
+            impatient = jobs.numbered_folder(path, jobs.Fuse(), patience_s=0)
+            assert impatient.count() == (7 if said != "not committed" else 6), (when, at, said)
+            assert sorted(seen(path)) == (new if said != "not committed" else old)
+            ends[said] += 1
+    assert set(ends) == {"done", "committed", "not committed"}
+
+
+NEW = jobs.rows(1, 50, text="new")
+SILENT = jobs.SILENT | {"read", "open", "resolve", "rows", "write"}
+
+
+def refuse() -> None:
+    """Fail as a storage may: once."""
+    msg = "injected"
+    raise InjectedError(msg)

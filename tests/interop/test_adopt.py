@@ -396,7 +396,7 @@ def test_two_who_adopt_the_same_files_at_once_list_them_once(tmp_path, lake):
 def test_files_that_others_adopt_while_footers_are_read_are_refused(tmp_path, lake, monkeypatch):
     sales(tmp_path / "old")
     other = mere.connect(tmp_path / "lake.db")
-    read, used = strangers.look, "mere.ops.adopt.look"
+    read, used = strangers.look, "mere.reading.strangers.look"
 
     def after_the_other(*args, **more):
         with suppress(AlreadyExistsError):

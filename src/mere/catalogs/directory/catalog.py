@@ -3,19 +3,22 @@
 # A folder answers less than the role asks:
 # ruff: noqa: ARG002
 from collections.abc import Collection, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import RLock
 from typing import Any, NoReturn
 
 from mere.catalogs.directory.committing import Swap, steps_of
 from mere.catalogs.directory.describing import State, described, require_keys
-from mere.catalogs.directory.journal import HIDDEN, listed
+from mere.catalogs.directory.journal import HIDDEN, journals, listed
 from mere.catalogs.directory.looking import Shelf, settled
 from mere.catalogs.directory.owners import new_owner
 from mere.catalogs.directory.terms import Terms
 from mere.errors import (
     CommitConflictError,
+    CorruptionError,
     InvalidInputError,
+    MereError,
     NoFilesError,
     UnsupportedError,
 )
@@ -28,8 +31,10 @@ from mere.model.predicate import Expr
 from mere.plan.groups import Judge
 from mere.plan.prune import prune
 from mere.ports import Audit, Store, WriteDeletes
+from mere.reading.footers import is_missing
 
 _STATES = 64
+_LOOKS = 20
 _HINT = "a lake keeps it: lake.adopt(path, name) makes a table of these files without copying them"
 
 
@@ -85,7 +90,16 @@ class DirectoryCatalog:
         return False
 
     def _look(self) -> State:
-        """Return the folder as it is now."""
+        """Return the folder as it is now; look again when files went while it was looked at."""
+        for _ in range(_LOOKS):
+            try:
+                return self._look_once()
+            except CorruptionError as error:
+                if not is_missing(error):
+                    raise
+        return self._look_once()
+
+    def _look_once(self) -> State:
         found = settled(self._store, patience_s=self._terms.patience_s, read_only=self._read_only)
         with self._lock:
             newest = self._states.get(self._newest)
@@ -279,9 +293,13 @@ class DirectoryCatalog:
         """Do nothing: the names of files tell whose they are."""
 
     def withdraw(self, intent: str) -> None:
-        """Drop the files that waited for a write that will not be."""
-        self._store.delete(path for path in listed(self._store, HIDDEN) if f"-{intent}." in path)
-        self._store.prune([HIDDEN])
+        """Drop the files that waited for a write that will not be; those of a journal will be."""
+        with suppress(MereError, OSError):  # whoever commits next does it
+            found = listed(self._store, HIDDEN)
+            kept = {file.staged for each in journals(self._store, found) for file in each.comes}
+            waiting = [path for path in found if f"-{intent}." in path and path not in kept]
+            self._store.delete(waiting)
+            self._store.prune([HIDDEN])
 
     def options(self, *, schema: str | None = None) -> Mapping[str, str]:
         """Return nothing: a folder keeps no settings."""

@@ -15,8 +15,9 @@ from mere.catalogs.directory.journal import (
     Journal,
     finish,
     folder_of,
-    journals,
     listed,
+    load,
+    read_if_there,
 )
 from mere.catalogs.directory.keeping import keep
 from mere.catalogs.directory.locking import locked
@@ -153,7 +154,8 @@ class Swap:
             if is_missing(error):
                 raise CommitConflictError(_dropped(file), hint=_HINT) from error
             raise
-        self.store.prune([folder_of(file.path)])
+        with suppress(MereError, OSError):  # empty folders hurt nobody
+            self.store.prune([folder_of(file.path)])
 
     def _standing(self, found: Mapping[str, StoredFile]) -> tuple[list[Step], tuple[int, ...]]:
         """Return the steps that can be made on what lies there now."""
@@ -216,11 +218,22 @@ class Swap:
         try:
             self.store.put(journal.path, journal.dump())
         except (MereError, OSError) as error:
-            if journal.path not in listed(self.store):
+            if not self._is_decided(journal, error):
                 raise
-            if all(journal != known for known in journals(self.store, listed(self.store))):
-                msg = "others took this process for dead, and the lock from it"
-                raise CommitConflictError(msg, hint=_HINT) from error
+
+    def _is_decided(self, journal: Journal, error: BaseException) -> bool:
+        """Tell whether a journal was written, though nobody said so."""
+        try:
+            data = read_if_there(self.store, journal.path)
+        except (MereError, OSError):
+            msg = f"nobody knows whether the change was committed: {error}"
+            hint = "look at the folder before you repeat it"
+            raise StorageError(msg, hint=hint) from error
+        found = load(data) if data is not None else None
+        if found is not None and found.void:
+            msg = "others took this process for dead, and the lock from it"
+            raise CommitConflictError(msg, hint=_HINT) from error
+        return found == journal
 
     def _name(self, file: DataFile, home: str) -> str:
         """Name a new file by what was done and when it was begun."""

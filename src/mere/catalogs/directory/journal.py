@@ -5,14 +5,15 @@ that nobody had, then the old ones go, then the journal: each step may be done t
 """
 
 import json
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
 
-from mere.errors import StorageError
+from mere.errors import CorruptionError, MereError, StorageError
 from mere.model.files import StoredFile
 from mere.ports import Store
 from mere.reading.footers import is_missing
@@ -108,17 +109,27 @@ def journals(store: Store, found: Mapping[str, StoredFile]) -> list[Journal]:
 
 
 def finish(store: Store, journal: Journal, found: Mapping[str, StoredFile]) -> None:
-    """Bring a swap to its end, from wherever it was left: `found` is what lies in the folder."""
+    """Bring a swap to its end, from wherever it was left: `found` is what lies in the folder.
+
+    Raises:
+        CorruptionError: If a file is gone that was to take the place of others; these stay then.
+    """
+    leaving = [gone.path for gone in journal.goes if found.get(gone.path) == gone]
+    lost = [c for c in journal.comes if c.staged not in found and c.path not in found]
+    if lost and leaving:
+        raise _lost(journal, lost[0])
     with ThreadPoolExecutor(_AT_ONCE) as pool:
-        tuple(pool.map(partial(_publish, store, found), journal.comes))
-    store.delete([gone.path for gone in journal.goes if found.get(gone.path) == gone])
+        tuple(pool.map(partial(_publish, store, journal, found), journal.comes))
+    store.delete(leaving)
     store.delete([journal.path])
-    left = [folder_of(path) for path in (*(c.staged for c in journal.comes), *_paths(journal.goes))]
-    store.prune(left)
+    with suppress(MereError, OSError):  # empty folders hurt nobody
+        store.prune(map(folder_of, (*(c.staged for c in journal.comes), *leaving)))
 
 
-def _paths(files: Iterable[StoredFile]) -> Iterator[str]:
-    return (file.path for file in files)
+def _lost(journal: Journal, coming: Coming) -> CorruptionError:
+    msg = f"{coming.path} was to take the place of other files, and is nowhere to be found"
+    hint = f"put it there, or delete {journal.path} to keep the other files"
+    return CorruptionError(msg, hint=hint)
 
 
 def folder_of(path: str) -> str:
@@ -126,7 +137,9 @@ def folder_of(path: str) -> str:
     return path[: path.rfind("/") + 1]
 
 
-def _publish(store: Store, found: Mapping[str, StoredFile], coming: Coming) -> None:
+def _publish(
+    store: Store, journal: Journal, found: Mapping[str, StoredFile], coming: Coming
+) -> None:
     there = found.get(coming.path)
     if coming.staged not in found:
         return
@@ -135,9 +148,12 @@ def _publish(store: Store, found: Mapping[str, StoredFile], coming: Coming) -> N
         return
     try:
         store.move(coming.staged, coming.path)
-    except StorageError as error:
-        if not is_missing(error):
-            raise  # else someone who took us for dead has done it
+    except (MereError, OSError) as error:  # perhaps it is done, by someone who took us for dead
+        now = listed(store, folder_of(coming.path)).get(coming.path)
+        if now is None or now.bytes != coming.bytes:
+            if is_missing(error):
+                raise _lost(journal, coming) from error
+            raise
 
 
 def read_if_there(store: Store, path: str) -> bytes | None:

@@ -61,9 +61,14 @@ def locked(store: Store, *, patience_s: float) -> Iterator[str]:
     try:
         yield mine
     finally:
-        if holder_of(store) == mine:
-            store.delete([LOCK])
-            store.prune([HIDDEN])
+        with suppress(MereError, OSError):  # what was done stands; others follow in time
+            _release(store, mine)
+
+
+def _release(store: Store, mine: str) -> None:
+    if holder_of(store) == mine:
+        store.delete([LOCK])
+        store.prune([HIDDEN])
 
 
 def holder_of(store: Store) -> str | None:

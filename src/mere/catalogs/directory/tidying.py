@@ -39,6 +39,7 @@ def _is_stale(file: StoredFile) -> bool:
 
 
 def _owner_in(name: str) -> str:
+    """Return who is spelled in the name of a staged file, or of what belongs to a holding."""
     if name.endswith(STAGED):
         return name[_UUID + 1 :].removesuffix(STAGED)
-    return ""
+    return name.partition(".")[0]
