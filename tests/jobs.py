@@ -265,7 +265,7 @@ def numbered_folder(path: str, fuse: Fuse, *, patience_s: float = 60.0) -> Table
     catalog = DirectoryCatalog(store, Terms(patience_s=patience_s))
     kernel = PyarrowKernel(threads=1)
     session = Session(catalog=catalog, store=store, kernel=kernel, runner=LocalRunner(workers=1))
-    return Table(session, path)
+    return Table(session, store.url)
 
 
 FOLDER_VERBS: dict[str, Callable[[Table], object]] = {

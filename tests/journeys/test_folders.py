@@ -6,13 +6,19 @@ from typing import Any
 
 import duckdb
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
 import pytest
 
 import mere
 from mere.datasets import folder
-from mere.errors import NoFilesError, SchemaMismatchError, UnsupportedError
+from mere.errors import (
+    InvalidInputError,
+    NoFilesError,
+    SchemaMismatchError,
+    UnsupportedError,
+)
 
 
 def filled(path: Path, files: int = 3) -> str:
@@ -153,3 +159,27 @@ def test_a_path_that_says_other_than_its_file_is_not_believed(tmp_path):
     assert table.count("d = 2") == 1
     table.update(set={"v": "'c'"}, where="d = 2")
     assert sorted(p.parent.name for p in tmp_path.rglob("*.parquet")) == ["d=1", "d=2"]
+
+
+def test_rows_go_through_a_function_into_other_partitions(tmp_path):
+    path = hive(tmp_path / "d")
+    table = folder(path)
+
+    def with_year(rows: pa.Table) -> pa.Table:
+        return rows.append_column("year", pc.year(rows["day"]))
+
+    assert table.repartition(["year"], transform=with_year).rows_after == 12
+    assert [p.name for p in Path(path).iterdir() if p.name[0] != "_"] == ["year=2026"]
+    assert table.schema.names == ["id", "m", "day", "year"]
+    assert sorted(set(table.scan().to_arrow()["m"].to_pylist())) == ["01", "02"]
+    with pytest.raises(InvalidInputError, match="partitioned by the values of its columns"):
+        table.repartition(["month(day)"])
+    with pytest.raises(UnsupportedError, match="no table 'other'"):
+        table.repartition(["m"], into="other")
+
+
+def test_health_says_what_to_call(tmp_path):
+    told = folder(filled(tmp_path / "d", files=5)).health().to_pylist()
+    assert [row["advice"] for row in told if row["verdict"] == "act"] == [
+        f'folder("{tmp_path}/d/").compact(target_mb=128, min_files=4)'
+    ]

@@ -37,9 +37,9 @@ class Survey:
 
     @property
     def call(self) -> str:
-        """How the table is spelled in a call; one of no lake is a plain folder."""
-        head = self.head
-        return f"{'lake.table' if head.namespace else 'folder'}({head.full_name!r})"
+        """How the table is spelled in a call."""
+        opened = "folder" if self.head.layout.plain else "lake.table"
+        return f"{opened}({self.head.full_name!r})"
 
     @property
     def order(self) -> Clustering | None:

@@ -302,10 +302,9 @@ def _drop_empty(folder: str, *, below: str) -> None:
     for inside, _, _ in os.walk(folder, topdown=False):
         with suppress(OSError):
             os.rmdir(inside)
-    with suppress(OSError):  # one that holds something, or is gone
-        while folder.startswith(below):
+    with suppress(OSError):  # one that holds something
+        while (folder := os.path.dirname(folder)).startswith(below):
             os.rmdir(folder)
-            folder = os.path.dirname(folder)
 
 
 def _leads_through_link(target: str, below: int) -> bool:

@@ -165,7 +165,10 @@ class DirectoryCatalog:
 
         Raises:
             NoFilesError: If it is missing or empty, and nobody said which columns it has.
+            UnsupportedError: If another name than its own is asked for.
         """
+        if name and name != self.url:
+            _refuse(f"table {name!r} beside itself")
         return self._at(at).head
 
     def earlier(self, head: Head, at: At) -> NoReturn:

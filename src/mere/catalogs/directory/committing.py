@@ -1,7 +1,7 @@
 """Turn a change into a swap of files, hold it against what others did meanwhile, and make it."""
 
 import json
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from uuid import UUID
@@ -65,9 +65,20 @@ def steps_of(change: Change, state: State) -> tuple[Step, ...]:
             refuse_transforms(edit.layout.keys)
         else:
             raise UnsupportedError(*_refused(f"what {type(edit).__name__} asks for"))
+    _require_plain(file for step in steps for file, _ in step.adds)
     if change.edits and not steps:
         raise UnsupportedError(*_refused("a definition beside its files"))
     return tuple(steps)
+
+
+def _require_plain(files: Iterable[DataFile]) -> None:
+    """Demand that files hold what others understand: a verb that gives rows ids is not for folders.
+
+    Raises:
+        UnsupportedError: If one holds more.
+    """
+    if any(file.has_row_ids or file.deletes for file in files):
+        raise UnsupportedError(*_refused("ids of rows"))
 
 
 def _refused(what: str) -> tuple[str]:

@@ -234,19 +234,21 @@ class _Work:
     def _send(self, found: FileSet) -> None:
         """Let rows through, and have them written."""
         rows, target = self._rows(found), self.target
-        schema = with_row_ids(target.schema) if self.keeps_ids else target.schema
+        ids = self.keeps_ids and not target.layout.plain
+        schema = with_row_ids(target.schema) if ids else target.schema
         layout = replace(
             self.head.layout,
             id=target.layout.id,
             keys=target.layout.keys,
+            told=target.layout.told,
             order=target.layout.order,
             target_file_bytes=max(int(self.wanted.target_mb * MIB), 1),
         )
         task = carry.write_task(replace(target, layout=layout), schema, intent=self.intent)
         task = replace(task, memory_bytes=self.memory_bytes)
         results = carry.write_rows(self.session, self.passage.through(rows, schema), task)
-        alive, ids = _lying(found)
-        self.passes.append(_Pass(states=alive, row_ids=ids, count=rows.count, results=results))
+        alive, inlined = _lying(found)
+        self.passes.append(_Pass(states=alive, row_ids=inlined, count=rows.count, results=results))
         self._require_count()
 
     def _require_count(self) -> None:
