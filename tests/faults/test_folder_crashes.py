@@ -10,6 +10,7 @@ import pytest
 from tests import jobs
 
 from mere.datasets import folder
+from mere.errors import CorruptionError, InvalidInputError
 from mere.stores import open_store
 
 
@@ -63,6 +64,43 @@ def test_whoever_comes_next_finds_all_of_a_change_or_nothing(tmp_path, stage, ve
     assert bool(halves) == (verb != "one file"), "the control: there were halves to be mended"
     folder(path).append(jobs.rows(50, 51))
     assert not (path / "_mere").exists()
+
+
+def test_one_who_may_not_write_sees_a_change_that_was_not_brought_to_its_end(tmp_path, stage):
+    path = filled(tmp_path / "here")
+    calls = stage.run(
+        "change_folder", path=str(shutil.copytree(path, tmp_path / "b")), verb="upsert"
+    )
+    at = calls.result.index("move") + 1
+    new = told(tmp_path / "b")
+    assert stage.run("change_folder", path=str(path), verb="upsert", at=at, when="after").killed
+    before = sorted(path.rglob("*"))
+    assert seen(path) != new
+    table = folder(path, read_only=True)
+    rows = table.scan(columns=["id", "part", "text"]).to_arrow().to_pylist()
+    assert sorted(tuple(row.values()) for row in rows) == new
+    with pytest.raises(InvalidInputError, match="read_only"):
+        table.compact()
+    assert sorted(path.rglob("*")) == before
+
+
+def test_a_file_that_was_to_take_the_place_of_others_and_is_lost_costs_none_of_them(
+    tmp_path, stage
+):
+    path = filled(tmp_path / "here")
+    calls = stage.run(
+        "change_folder", path=str(shutil.copytree(path, tmp_path / "b")), verb="compact"
+    )
+    at = calls.result.index("move") + 1
+    assert stage.run("change_folder", path=str(path), verb="compact", at=at, when="before").killed
+    next((path / "_mere").rglob("*.staged")).unlink()
+    with pytest.raises(CorruptionError, match="nowhere to be found") as told_so:
+        folder(path)
+    assert len(list(path.rglob("*.parquet"))) == 6
+    (journal,) = (path / "_mere").glob("*.journal")
+    assert journal.name in str(told_so.value.hint)
+    journal.unlink()
+    assert told(path) == seen(path)
 
 
 def test_nothing_is_lost_in_object_storage_either(tmp_path, stage, s3):

@@ -316,8 +316,10 @@ class StagedCatalog:
     def _edit_files(self, edit: EditFiles) -> EditFiles:
         """Take files in and out of the overlay; files of this transaction get negative ids."""
         table = edit.table_id
-        places = enumerate(edit.adds, self._last_file + 1)
-        numbered = tuple(replace(file, id=-n, since=self._base.id) for n, file in places)
+        numbered = tuple(
+            replace(file, id=-n, since=self._base.id)
+            for n, file in enumerate(edit.adds, start=self._last_file + 1)
+        )
         self._last_file += len(numbered)
         known = self._adds.get(table, ())
         gone = frozenset(edit.removes)
