@@ -274,6 +274,7 @@ FOLDER_VERBS: dict[str, Callable[[Table], object]] = {
     "upsert": lambda table: table.upsert(rows(2, 3, 9, text="new"), on="id"),
     "compact": lambda table: table.compact(),
     "repartition": lambda table: table.repartition("text"),
+    "overwrite": lambda table: table.overwrite(rows(40, 41, text="o")),
 }
 
 

@@ -1,5 +1,6 @@
 """Send rows through a function of polars DataFrames, here or on the executors of Spark."""
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
@@ -34,7 +35,10 @@ class Transform:
         if spark is None:
             return pa.RecordBatchReader.from_batches(columns, self._batches(scan, columns))
         kinds = spark.createDataFrame(columns.empty_table()).schema
-        return scan.to_spark(spark).mapInArrow(self.through, kinds)
+        with warnings.catch_warnings():
+            # Said of every pandas since 3.0, which PySpark asks for here and does not use.
+            warnings.filterwarnings("ignore", "PySpark does not yet", FutureWarning)
+            return scan.to_spark(spark).mapInArrow(self.through, kinds)
 
     def through(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         """Yield what comes out of these rows."""

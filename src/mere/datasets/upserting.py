@@ -1,6 +1,7 @@
 """Upsert rows so that each of their keys is there once, also where it was there several times."""
 
 from collections.abc import Sequence
+from contextlib import suppress
 from dataclasses import replace
 from typing import Any
 
@@ -9,8 +10,10 @@ import pyarrow.compute as pc
 
 from mere import arrow, registry
 from mere.datasets.places import transaction
+from mere.errors import CommitConflictError
 from mere.model.report import Report
 from mere.model.schema import Schema
+from mere.ops.carry import MOST_PLANS
 from mere.table import Table
 
 _ROW = "_mere_row"
@@ -30,7 +33,19 @@ def upsert_once(
 
     Of rows that share one of these keys the first stays, and the report counts the others as
     deleted.
+
+    Raises:
+        CommitConflictError: If others were first every time; nothing changed.
     """
+    for _ in range(MOST_PLANS - 1):
+        with suppress(CommitConflictError):
+            return _upserted(table, rows, keys, update, dry_run=dry_run)
+    return _upserted(table, rows, keys, update, dry_run=dry_run)
+
+
+def _upserted(
+    table: Table, rows: Any, keys: Sequence[str], update: Sequence[str] | None, *, dry_run: bool
+) -> Report:
     total = rows.count() if hasattr(rows, "sparkSession") else rows.num_rows
     with transaction(table) as staged:
         before = staged.scan().found.files
