@@ -243,9 +243,11 @@ def test_partition_filter_is_a_string_prefix(tmp_path):
 
 @KERNELS
 def test_optimize_does_not_order(people, kernel):
-    call = optimize_parquet_dataset_pyarrow
-    if kernel == "duckdb":
-        call = DuckDBParquetHandler().optimize_parquet_dataset
+    calls = {
+        "pyarrow": optimize_parquet_dataset_pyarrow,
+        "duckdb": DuckDBParquetHandler().optimize_parquet_dataset,
+    }
+    call = calls[kernel]
     with pytest.raises(ValueError, match=r"unknown column 'nope'.*id, a, b"):
         call(str(people), ["nope"])
     put(people / "last.parquet", {"id": [None, 7, -1], "a": [0.0] * 3, "b": ["z"] * 3})

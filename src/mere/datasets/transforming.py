@@ -3,11 +3,13 @@
 import warnings
 from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass, replace
+from functools import partial
 from typing import Any
 
 import pyarrow as pa
 
 from mere import registry
+from mere.arrow import from_arrow, to_arrow
 from mere.scan import Scan
 
 _SAMPLE_ROWS = 1000
@@ -25,7 +27,7 @@ class Transform:
         if self.function is None:
             return scan.schema
         some = replace(scan, limit=min(_SAMPLE_ROWS, self.batch_rows))
-        return self._called(some.to_arrow()).schema
+        return to_arrow(from_arrow(self._called(some.to_arrow()).schema), ids=False)
 
     def rows(self, scan: Scan, columns: pa.Schema) -> Any:
         """Return the rows that come out: as a stream, or on Spark as a DataFrame."""
@@ -33,21 +35,20 @@ class Transform:
         if self.function is None:
             return scan if spark is None else scan.to_spark(spark)
         if spark is None:
-            return pa.RecordBatchReader.from_batches(columns, self._batches(scan, columns))
-        kinds = spark.createDataFrame(columns.empty_table()).schema
+            batches = self.through(scan.to_batches(), columns)
+            return pa.RecordBatchReader.from_batches(columns, batches)
+        kinds = registry.load("mere.spark.types:to_spark")(from_arrow(columns))
         with warnings.catch_warnings():
             # Said of every pandas since 3.0, which PySpark asks for here and does not use.
             warnings.filterwarnings("ignore", "PySpark does not yet", FutureWarning)
-            return scan.to_spark(spark).mapInArrow(self.through, kinds)
+            return scan.to_spark(spark).mapInArrow(partial(self.through, columns=columns), kinds)
 
-    def through(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-        """Yield what comes out of these rows."""
+    def through(
+        self, batches: Iterable[pa.RecordBatch], columns: pa.Schema
+    ) -> Iterator[pa.RecordBatch]:
+        """Yield what comes out of these rows, as columns of these types."""
         for table in self._together(batches):
-            yield from self._called(table).to_batches()
-
-    def _batches(self, scan: Scan, columns: pa.Schema) -> Iterator[pa.RecordBatch]:
-        for batch in self.through(scan.to_batches()):
-            yield batch.cast(columns)
+            yield from self._called(table).cast(columns).to_batches()
 
     def _together(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.Table]:
         held: list[pa.RecordBatch] = []
