@@ -44,7 +44,7 @@ class Fuse:
 
     at: int | None = None
     when: str = "before"
-    act: Callable[[], None] | None = None
+    act: Callable[[], object] | None = None
     armed: bool = True
     silent: frozenset[str] = SILENT
     calls: list[str] = field(default_factory=list)

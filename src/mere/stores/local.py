@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 # Paths stay the strings that the catalog and other engines see:
-# ruff: noqa: PTH103, PTH106, PTH108, PTH112, PTH114, PTH116, PTH118, PTH120, PTH123
+# ruff: noqa: PTH103, PTH108, PTH112, PTH114, PTH116, PTH120, PTH123
 import errno
 import os
 from contextlib import contextmanager, suppress
@@ -28,6 +28,7 @@ from mere.stores.paths import (
 )
 from mere.stores.ranges import checked_range
 from mere.stores.together import put_each
+from mere.stores.walking import drop_empty, files_below, files_of_store
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -157,7 +158,7 @@ class LocalStore:
         folder = checked_folder(prefix)
         start = self._below(folder) if folder else self.url
         with _speaking("list", start):
-            yield from _walk(start, f"{folder}/" if folder else "")
+            yield from files_of_store(start, f"{folder}/" if folder else "")
 
     def _list_anywhere(self, folder: str) -> Iterator[StoredFile]:
         """List a folder of others by absolute names: without links on the way to it."""
@@ -165,7 +166,7 @@ class LocalStore:
         root = os.path.realpath(self.url).rstrip("/") + "/"
         shown = self.url + start[len(root) :] if start.startswith(root) else start
         with _speaking("list", start):
-            for path, found in _walk_all(start):
+            for path, found in files_below(start):
                 modified = datetime.fromtimestamp(found.st_mtime, UTC)
                 yield StoredFile(path=shown + path, bytes=found.st_size, modified=modified)
 
@@ -185,7 +186,7 @@ class LocalStore:
     def prune(self, folders: Iterable[str]) -> None:
         """Drop folders that hold nothing, those in them, and those above them up to the root."""
         for folder in {self._below(checked_folder(folder)) for folder in folders if folder}:
-            _drop_empty(folder, below=self.url)
+            drop_empty(folder, below=self.url)
 
     def uploads(self) -> Sequence[Upload]:
         """Return nothing: what is half written here is a file."""
@@ -298,15 +299,6 @@ class LocalStore:
         self._settled.update(chain)
 
 
-def _drop_empty(folder: str, *, below: str) -> None:
-    for inside, _, _ in os.walk(folder, topdown=False):
-        with suppress(OSError):
-            os.rmdir(inside)
-    with suppress(OSError):  # one that holds something
-        while (folder := os.path.dirname(folder)).startswith(below):
-            os.rmdir(folder)
-
-
 def _leads_through_link(target: str, below: int) -> bool:
     """Tell whether a part of a path is a link; what lies above the position does not matter."""
     end = target.find("/", below)
@@ -357,35 +349,6 @@ def _whole(file: Any, available: int, length: int | None) -> bytes:
             break
         data += more
     return data
-
-
-def _walk(folder: str, prefix: str) -> Iterator[StoredFile]:
-    try:
-        entries = sorted(os.scandir(folder), key=lambda entry: entry.name)
-    except (FileNotFoundError, NotADirectoryError):
-        return
-    for entry in entries:
-        with suppress(FileNotFoundError, InvalidInputError):
-            path = checked(prefix + entry.name)
-            if entry.is_dir(follow_symlinks=False):
-                yield from _walk(entry.path, f"{path}/")
-            elif entry.is_file(follow_symlinks=False):
-                found = entry.stat(follow_symlinks=False)
-                modified = datetime.fromtimestamp(found.st_mtime, UTC)
-                yield StoredFile(path=path, bytes=found.st_size, modified=modified)
-
-
-def _walk_all(start: str) -> Iterator[tuple[str, os.stat_result]]:
-    """Yield every file below a folder, links to files too; links to folders could go in circles."""
-    for folder, _, names in os.walk(start, onerror=_raise_other):
-        for name in names:
-            path = os.path.join(folder, name).replace(os.sep, "/")
-            yield path[len(start) :], os.stat(path)
-
-
-def _raise_other(error: OSError) -> None:
-    if not isinstance(error, FileNotFoundError | NotADirectoryError):
-        raise error
 
 
 @contextmanager
