@@ -18,6 +18,9 @@ TRADES_A_DAY = 100_000
 DAYS_OF_FEED = 3
 TAG = "first-day"
 PAGE = "report.html"
+_QUIET: dict[str, Any] = {"spark.python.unix.domain.socket.enabled": False}
+"""Spark lets go of Python workers that were idle for a minute; over a socket of the file system
+each of them says so with a traceback."""
 
 
 def tour(folder: Path, *, say: Say, scale: float = 1.0) -> None:
@@ -32,11 +35,11 @@ def tour(folder: Path, *, say: Say, scale: float = 1.0) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     started = perf_counter()
     say(f"A market in a lake, in {folder}")
-    spark = mere.spark.session(app="mere-demo")
+    spark = mere.spark.session(app="mere-demo", **_QUIET)
     try:
         walk(folder, spark, say=say, trades=max(int(TRADES_A_DAY * scale), 1), started=started)
     finally:
-        mere.spark.sessions.stop(spark)
+        spark.stop()
     say(f"\nDone in {perf_counter() - started:.0f} seconds. The report: {folder / PAGE}")
     _next(folder, say)
 

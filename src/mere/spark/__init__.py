@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING, Any
 from mere.errors import EngineMissingError
 
 if TYPE_CHECKING:
-    from mere.spark import sessions as sessions
     from mere.spark import sink as sink
     from mere.spark import stream as stream
     from mere.spark.pipeline import Pipeline as Pipeline
@@ -45,7 +44,7 @@ _HOMES = {
     "session": "sessions",
     "to_spark": "types",
 }
-_PARTS = ("sessions", "sink", "stream")
+_PARTS = ("sink", "stream")
 """Modules that are loaded when it comes to them: a Python worker of Spark lives shortly."""
 
 

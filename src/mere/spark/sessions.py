@@ -67,20 +67,6 @@ def session(
     return _start(settings)
 
 
-def stop(spark: SparkSession) -> None:
-    """Stop a session of this process; its Python workers go first.
-
-    Left to Spark, a worker may still be about to answer when the JVM closes the way back, and
-    says so with a traceback.
-    """
-    jvm: Any = spark._jvm  # noqa: SLF001  the only way into the JVM that PySpark has
-    for child in jvm.java.lang.ProcessHandle.current().children().toArray():
-        if "pyspark.daemon" in child.info().commandLine().orElse(""):
-            child.destroy()
-            child.onExit().join()
-    spark.stop()
-
-
 def _settings(master: str | None, memory: str | None, conf: Mapping[str, object]) -> dict[str, str]:
     strange = sorted(key for key in conf if not key.startswith("spark."))
     if strange:
