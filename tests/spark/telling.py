@@ -14,6 +14,7 @@ from pyspark.sql import DataFrame, SparkSession
 
 import mere
 import mere.spark
+from mere.errors import TaskError
 
 CANARY = "hunter2-of-the-canary"
 CONTROL = "everybody-may-read-this"
@@ -66,8 +67,15 @@ def explained(spark: SparkSession, folder: str, catalog: str, root: str) -> Iter
     yield "read", said(frame.where("id > 3"))
     assert frame.count() == 20
     with mere.connect(url, storage_options=keys) as lake:
-        lake.on(spark).table("t").append(source)
+        table = lake.on(spark).table("t")
+        table.append(source)
+        table.compact()
         yield "scan", said(lake.table("t").scan("id > 3").to_spark(spark))
+        broken = source.selectExpr("id", "CAST(raise_error('broken') AS BIGINT) AS part")
+        try:
+            table.append(broken)
+        except TaskError as error:
+            yield "error of a task", str(error)
     stream: Any = spark.readStream.format("mere").option("lake", url).options(**given).load("t")
     out = stream.writeStream.format("mere").option("lake", url).options(**given)
     out = out.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True)

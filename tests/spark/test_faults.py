@@ -1,8 +1,7 @@
-"""Tasks, workers, machines and drivers die; rows are there once, or not at all."""
+"""Tasks, workers and machines die; rows are there once, or not at all."""
 
 import os
 import signal
-from pathlib import Path
 
 import pytest
 from py4j.protocol import Py4JError
@@ -76,20 +75,6 @@ def test_a_task_that_fails_for_good_changes_nothing(spark, lake, tmp_path, way):
         with pytest.raises((PySparkException, Py4JError)):
             frame.write.format("mere").option("lake", lake.url).mode("append").save("t")
     assert (ids(lake), lake.version) == ([-1], version)
-
-
-def test_a_driver_that_is_killed_before_its_commit_leaves_nothing_to_see(spark, lake):
-    lake.table("t").append([{"id": -1}])
-    version = lake.version
-    said = program("dying_driver", lake.url)
-    assert said.returncode == -signal.SIGKILL, said.stderr
-    written = set(Path(lake.data_path).rglob("*.parquet"))
-    assert len(written) == 3, "two files of the driver that died"
-    assert (ids(lake), lake.version) == ([-1], version)
-    cleared = lake.vacuum(grace=0)
-    assert len(cleared.files) == 2
-    lake.on(spark).table("t").append(spark.range(10).select("id"))
-    assert ids(lake) == [-1, *range(10)]
 
 
 @pytest.mark.slow

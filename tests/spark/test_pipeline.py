@@ -3,6 +3,7 @@
 import signal
 from dataclasses import replace
 from datetime import date
+from pathlib import Path
 
 import pytest
 from pyspark.sql import functions as F  # noqa: N812  the name that Spark's own documentation uses
@@ -533,6 +534,10 @@ def test_a_driver_that_is_killed_at_its_commit_doubles_and_loses_nothing(lake, w
     assert said.returncode == -signal.SIGKILL, said.stderr
     there = ids(lake) if "main.copy" in lake.tables() else []
     assert there == ([1, 2, 3] if when == "after" else [])
+    lying = len(list(Path(lake.data_path).rglob("*.parquet")))
+    listed = sum(lake.table(name).files().num_rows for name in lake.tables())
+    assert (lying > listed) == (when == "before"), "files that no version lists"
+    assert len(lake.vacuum(grace=0).files) == lying - listed
     flow = copying()
     assert ran(flow, lake).rows_written == 3 - len(there)
     assert ids(lake) == [1, 2, 3]

@@ -21,6 +21,7 @@ def test_spark_tells_no_secret_in_plans_pages_events_errors_or_logs(tmp_path, pg
     logged = [line for line in done.stderr.splitlines() if CANARY in line]
     assert logged == []
     # The control: what these places do tell is found there.
+    assert {"events", "/environment/", "error of a task"} <= told.keys()
     assert {"events", "/environment/"} <= {place for place, (_, seen, _) in told.items() if seen}
     assert min(size for size, _, _ in told.values()) > 20
     assert len(done.stderr) > 1000, "Spark's log was on"
