@@ -1,12 +1,13 @@
 """Say what one worker is to do, what a verb plans, and what came of it."""
 
-from dataclasses import dataclass, field
+from collections.abc import Collection
+from dataclasses import dataclass, field, replace
 from typing import TypeAlias
 
 from mere.model.expr import Expr
 from mere.model.feed import Trace
 from mere.model.files import DataFile, Deletion, InlinedRows
-from mere.model.layout import Layout, SortKey
+from mere.model.layout import Layout, PartitionKey, SortKey
 from mere.model.loading import Form, Source
 from mere.model.report import Report
 from mere.model.schema import Field, Schema
@@ -59,14 +60,29 @@ class Clause:
 class Staged:
     """Rows that were staged to be matched by the key columns `on`, in the table's types.
 
-    Few lie in `data`, an Arrow stream; many in `chunks` of files, no key in two of them. Rows are
-    numbered in that order. Expressions find their columns as `source.name`.
+    Few lie in `data`, an Arrow stream; many in `chunks` of files, no key in two of them, ordered by
+    the keys in the partitions `parted`. Rows are numbered in that order: those of each chunk from
+    one of the `starts` up to the next. A task may be given some chunks only, the others empty.
+    Expressions find their columns as `source.name`.
     """
 
     schema: Schema
     on: tuple[str, ...]
     data: bytes = field(default=b"", repr=False)
     chunks: tuple[tuple[DataFile, ...], ...] = ()
+    starts: tuple[int, ...] = ()
+    parted: tuple[PartitionKey, ...] = ()
+
+    @property
+    def inputs(self) -> tuple[DataFile, ...]:
+        """The files that are read."""
+        return tuple(file for chunk in self.chunks for file in chunk)
+
+    def only(self, numbers: Collection[int]) -> "Staged":
+        """Return the same rows without those of all but some chunks."""
+        wanted = frozenset(numbers)
+        some = (chunk if n in wanted else () for n, chunk in enumerate(self.chunks))
+        return replace(self, chunks=tuple(some))
 
     @property
     def fields(self) -> tuple[Field, ...]:
@@ -88,12 +104,14 @@ class Input:
     """A file to look at; `groups` are the row groups that matter, None for all.
 
     `picked` are the packed positions of the rows that are meant, where somebody knows them already:
-    then nothing need be read to find them.
+    then nothing need be read to find them. `chunks` are the numbers of the chunks of staged rows
+    that can match one of its rows, None for all.
     """
 
     file: DataFile
     groups: tuple[int, ...] | None = None
     picked: bytes | None = field(default=None, repr=False)
+    chunks: tuple[int, ...] | None = None
 
     @property
     def bytes(self) -> int:
@@ -123,6 +141,27 @@ class Probe:
     ahead: bool = False
     copies: bool = False
     number: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Insert:
+    """Write staged rows that have no match, as the first clause says that holds for each.
+
+    `matched` are the packed numbers of those that have one. `schema` are the columns of the table.
+    Without `write` rows are only counted. The result repeats the `number`.
+    """
+
+    staged: Staged
+    schema: Schema
+    clauses: tuple[Clause, ...]
+    matched: bytes = field(default=b"", repr=False)
+    write: Write | None = None
+    number: int = 0
+
+    @property
+    def inputs(self) -> tuple[DataFile, ...]:
+        """The files that are read."""
+        return self.staged.inputs
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -211,7 +250,7 @@ class Rewrite:
     cuts: Cuts | None = None
 
 
-Task: TypeAlias = Write | Probe | Sift | Load | Rewrite
+Task: TypeAlias = Write | Staged | Probe | Insert | Sift | Load | Rewrite
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -233,7 +272,7 @@ class Result:
 
     Of a probe: `deletions` of files that stay, `ended` files of which every row goes, `row_ids` of
     inlined rows that go, packed numbers of the staged rows that have a `match`, and how many rows
-    were `updated` and `deleted`. Of a file that was only looked at: the `problem` with it. Of a
+    were `updated` and `deleted`. Of what was only looked at: the `problem` with it. Of a
     rewrite: how many rows were `dropped` that no version that is kept shows, and the `codec` that
     files were compressed with.
     """

@@ -15,9 +15,12 @@ from mere.model.promotion import carries, decimal_parts, widens
 from mere.model.schema import Field, Schema, with_origins, with_row_ids
 from mere.model.values import FLOATS, INTEGERS
 from mere.model.work import Clause, Input, Probe, Staged, Write
+from mere.plan.chunks import Meeting
 
 TASK_BYTES = 256 << 20
 MOST_TASKS = 16
+MOST_BYTES = 1 << 30
+"""Of a large table each task gets as much, however many that makes."""
 APART_BYTES = 1 << 20
 """Partitions that are at least as large are dealt to several tasks."""
 _ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg"})
@@ -41,13 +44,15 @@ class Picked:
 class Mutation:
     """What a verb asks of one head: no row outside of `where` can be meant by the clauses.
 
-    With `picked`, exactly these rows are meant.
+    With `picked`, exactly these rows are meant. With `meeting`, the chunks of staged rows that a
+    file can hold keys of are known.
     """
 
     clauses: tuple[Clause, ...]
     where: Expr | None = None
     staged: Staged | None = None
     picked: Picked | None = None
+    meeting: Meeting | None = None
 
     @property
     def deletes_all(self) -> bool:
@@ -79,7 +84,7 @@ def plan_mutation(found: FileSet, mutation: Mutation) -> Looking:
     whole = tuple(file for file in found.files if file.id in sure and file.last is None)
     gone = {file.id for file in whole}
     files = [file for file in found.files if file.id not in gone]
-    inputs = tuple(_input(file, found) for file in files)
+    inputs = tuple(_input(file, found, mutation.meeting) for file in files)
     return Looking(whole=whole, inputs=inputs, inlined=found.inlined)
 
 
@@ -94,16 +99,17 @@ def _picked(found: FileSet, picked: Picked) -> Looking:
     return Looking(whole=(), inputs=inputs, inlined=inlined)
 
 
-def _input(file: DataFile, found: FileSet) -> Input:
+def _input(file: DataFile, found: FileSet, meeting: Meeting | None) -> Input:
     some = found.kept.get(file.id)
     groups = None if some is None else tuple(group.ordinal for group in some.groups)
-    return Input(file=replace(file, bounds={}, row_groups=()), groups=groups)
+    chunks = None if meeting is None else meeting.chunks(file)
+    return Input(file=replace(file, bounds={}, row_groups=()), groups=groups, chunks=chunks)
 
 
 def deal(inputs: Sequence[Input], *, together: bool) -> tuple[tuple[Input, ...], ...]:
     """Deal files to tasks; `together` keeps those of a partition in one, so new files are few."""
     total = sum(given.file.bytes for given in inputs)
-    share = max(TASK_BYTES if together else TASK_BYTES // 16, total // MOST_TASKS)
+    share = max(TASK_BYTES if together else TASK_BYTES // 16, min(total // MOST_TASKS, MOST_BYTES))
     apart = max(APART_BYTES, total // MOST_TASKS)
     most = len(inputs) if together else max(1, len(inputs) // MOST_TASKS)
     dealt: list[tuple[Input, ...]] = []
@@ -141,6 +147,8 @@ def probes(
     writes = copies or mutation.updates
     fresh = [given for given in looking.inputs if writes and _is_fresh(given.file)]
     known = [given for given in looking.inputs if not (writes and _is_fresh(given.file))]
+    if mutation.meeting is not None:  # files that are looked up in the same chunks share a task
+        known.sort(key=lambda given: given.chunks or ())
     bare = Probe(
         schema=head.schema,
         snapshot=head.snapshot,
@@ -153,11 +161,11 @@ def probes(
     kept = write if head.layout.plain else write and replace(write, schema=columns)
     usual = replace(bare, write=kept, copies=copies)
     tasks = [
-        replace(usual, inputs=dealt, write=kept and replace(kept, folder=head.folder + room))
+        _given(replace(usual, write=kept and replace(kept, folder=head.folder + room)), dealt)
         for room, inside in _rooms(head, known).items()
         for dealt in deal(inside, together=writes)
     ]
-    tasks += [replace(anew, inputs=dealt) for dealt in deal(fresh, together=True)]
+    tasks += [_given(anew, dealt) for dealt in deal(fresh, together=True)]
     if looking.inlined is not None:
         tasks.append(replace(usual, inlined=looking.inlined))
     return tuple(replace(task, number=n) for n, task in enumerate(tasks, start=first))
@@ -175,6 +183,14 @@ def _rooms(head: Head, inputs: Sequence[Input]) -> Mapping[str, Sequence[Input]]
         path = given.file.path
         rooms.setdefault(path[: path.rfind("/") + 1], []).append(given)
     return rooms
+
+
+def _given(task: Probe, inputs: tuple[Input, ...]) -> Probe:
+    """Give a task its files, and of the staged rows the chunks that these can hold keys of."""
+    staged = task.staged
+    if staged is not None and all(given.chunks is not None for given in inputs):
+        staged = staged.only({number for given in inputs for number in given.chunks or ()})
+    return replace(task, inputs=inputs, staged=staged)
 
 
 def _is_fresh(file: DataFile) -> bool:

@@ -30,6 +30,7 @@ Computed: TypeAlias = Callable[[Expr, pa.Table, Field], pa.ChunkedArray]
 _Judged: TypeAlias = tuple[Piece, Numbers, Numbers | None]
 _Old: TypeAlias = tuple[pa.Table, Numbers, Numbers | None]
 _UNIT_ROWS = 1 << 20
+_UNIT_BYTES = 64 << 20
 _HELD_BYTES = 8 << 20
 """How much of old rows is gathered before new versions are made."""
 _NONE = -1
@@ -70,6 +71,7 @@ class _Job:
         self.looked_at = self._looked_at()
         self.forms = Forms()
         self.rows_in = 0
+        self.chunks = {given.file.id: given.chunks for given in task.inputs}
         self.counts = dict.fromkeys(("update", "delete"), 0)
         self.gone: dict[int, list[Numbers]] = {}
         self.files: dict[int, DataFile] = {}
@@ -147,23 +149,30 @@ class _Job:
     def _units(self) -> Iterator[list[Piece]]:
         """Yield pieces: each by itself, or many together when keys are to be looked up.
 
-        Those together have the same value in the key column of which all their rows have one.
+        Those together have the same value in the key column of which all their rows have one, and
+        are looked up in the same chunks: there are more of them where each chunk has to be read.
         """
         held: list[Piece] = []
         rows, of = 0, None
         for piece in self._pieces():
-            known = self._known(piece)
-            if held and known != of:
+            alike = self._known(piece), self._chunks(piece)
+            if held and alike != of:
                 yield held
                 held, rows = [], 0
-            of = known
+            of = alike
             held.append(piece)
             rows += len(piece.places)
-            if self.source is None or rows >= _UNIT_ROWS:
+            if self.source is None or self._is_full(held, rows):
                 yield held
                 held, rows = [], 0
         if held:
             yield held
+
+    def _is_full(self, held: Sequence[Piece], rows: int) -> bool:
+        several = self.task.staged is not None and len(self.task.staged.chunks) > 1
+        return rows >= _UNIT_ROWS and not (
+            several and sum(piece.rows.nbytes for piece in held) < _UNIT_BYTES
+        )
 
     def _pieces(self) -> Iterator[Piece]:
         for given in self.task.inputs:
@@ -196,10 +205,15 @@ class _Job:
             for name, kind in self.source.on
             if known is None or name != known[0]
         }
-        found = self.source.match(keys, known, sum(len(piece.places) for piece in unit))
+        rows = sum(len(piece.places) for piece in unit)
+        found = self.source.match(keys, known, rows, chunks=self._chunks(unit[0]))
         self.matched.append(np.unique(found[found >= 0]))
         ends = np.cumsum([len(piece.places) for piece in unit])
         return np.split(found, ends[:-1])
+
+    def _chunks(self, piece: Piece) -> tuple[int, ...] | None:
+        """Return the chunks of staged rows that can match the piece's rows; None: any."""
+        return self.chunks.get(piece.file.id) if isinstance(piece, FilePiece) else None
 
     def _known(self, piece: Piece) -> Known | None:
         """Return a key column of which the piece's rows have one value, unless it is all there is.

@@ -1,6 +1,6 @@
 """Have the rows of a source at hand: their keys to look up, their columns to take from."""
 
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
@@ -21,6 +21,7 @@ Numbers = NDArray[np.int64]
 Known: TypeAlias = tuple[str, pa.Scalar]
 """A key column of which all rows that are looked up have one value, and that value."""
 _NONE = -1
+_BEYOND = 1 << 62
 
 
 class Chunk:
@@ -96,31 +97,37 @@ class Source:
         kinds = to_arrow(staged.schema, ids=False)
         self.on = [(name, kinds.field(name).type) for name in staged.on]
         self._held: tuple[int, Chunk] | None = None
-        counts = [sum(file.rows for file in chunk) for chunk in staged.chunks]
-        self._starts = np.cumsum([0, *counts]).tolist()
 
-    def match(self, keys: Mapping[str, pa.ChunkedArray], known: Known | None, rows: int) -> Numbers:
+    def match(
+        self,
+        keys: Mapping[str, pa.ChunkedArray],
+        known: Known | None,
+        rows: int,
+        *,
+        chunks: Collection[int] | None = None,
+    ) -> Numbers:
         """Return for each of so many keys the number of the staged row that has it, -1 for none.
 
-        The column that is `known` need not be among them.
+        The column that is `known` need not be among them. Only some `chunks` are looked into.
         """
         found = np.full(rows, _NONE, dtype=np.int64)
-        for number in range(self._count):
+        for number in self._numbers:
+            if chunks is not None and number not in chunks:
+                continue
             here = self._chunk(number).match(keys, known)
             hit = here >= 0
-            found[hit] = here[hit] + self._starts[number]
+            found[hit] = here[hit] + self._start(number)
         return found
 
     def beside(self, table: pa.Table, match: Numbers) -> pa.Table:
         """Put the columns of the numbered staged rows beside a table, NULL beside -1."""
         parts: list[pa.Table] = []
         order: list[Numbers] = []
-        for number in range(self._count):
-            start = self._starts[number]
-            rows = self._chunk(number).rows
-            here = np.flatnonzero((match >= start) & (match < start + rows.num_rows))
+        for number in self._numbers:
+            start, end = self._start(number), self._start(number + 1)
+            here = np.flatnonzero((match >= start) & (match < end))
             if len(here):
-                parts.append(rows.take(pa.array(match[here] - start)))
+                parts.append(self._chunk(number).rows.take(pa.array(match[here] - start)))
                 order.append(here)
         none = np.flatnonzero(match < 0)
         nothing = to_arrow(self.staged.schema, ids=False)
@@ -134,12 +141,20 @@ class Source:
 
     def chunks(self) -> Iterator[tuple[int, Chunk]]:
         """Yield the chunks, each with the number of its first row."""
-        for number in range(self._count):
-            yield self._starts[number], self._chunk(number)
+        for number in self._numbers:
+            yield self._start(number), self._chunk(number)
 
     @property
-    def _count(self) -> int:
-        return len(self.staged.chunks) or 1
+    def _numbers(self) -> Sequence[int]:
+        """The chunks that there are; what is in memory is one."""
+        chunks = self.staged.chunks
+        return [n for n, chunk in enumerate(chunks) if chunk] if chunks else [0]
+
+    def _start(self, number: int) -> int:
+        """Return the number of the first row of a chunk; in memory no row is behind the first."""
+        if self.staged.chunks:
+            return self.staged.starts[number]
+        return 0 if number == 0 else _BEYOND
 
     def _chunk(self, number: int) -> Chunk:
         if not self.staged.chunks:
@@ -153,8 +168,9 @@ class Source:
     def _file(self, file: DataFile) -> pa.Table:
         with naming(file.path):
             parquet = opened(self.store.open(file.path))
-            table, described = parquet.read(), parts(parquet)
-        return conform(table, sources(file, described, self.staged.schema), self.staged.schema)
+            found = sources(file, parts(parquet), self.staged.schema)
+            table = parquet.read(columns=[path for source in found for path in source.paths()])
+        return conform(table, found, self.staged.schema)
 
 
 @lru_cache(maxsize=1)

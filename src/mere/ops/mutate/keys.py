@@ -14,9 +14,10 @@ from mere.model.files import Bounds, DataFile
 from mere.model.history import Head
 from mere.model.predicate import conjunction, lit
 from mere.model.schema import Field
-from mere.model.values import FLOATS, INTEGERS
+from mere.model.values import FLOATS
 from mere.model.work import Staged
 from mere.ops.mutate.source import extremes
+from mere.plan.chunks import TELLING, Meeting
 from mere.ports import Session
 from mere.reading.source import Source
 
@@ -24,8 +25,6 @@ _FEW_VALUES = 500
 _FEW_OF_FILES = 16
 """Where partitions do not tell, each file is asked for each value: arrays do that quicker."""
 _NEVER = lit(value=False)
-_TELLING = frozenset({*INTEGERS, "varchar", "date", "boolean"})
-"""Types of which a partition's value is spelled alike by whoever tells it."""
 
 
 def key_columns(head: Head, on: str | Sequence[str]) -> tuple[str, ...]:
@@ -114,6 +113,12 @@ def _has_nan(column: pa.ChunkedArray) -> bool:
     return bool(pc.any(pc.is_nan(column)).as_py())
 
 
+def meeting(staged: Staged, head: Head, files: Sequence[DataFile]) -> list[DataFile]:
+    """Return the files that can hold a key of some chunk."""
+    chunks = Meeting.of(head, staged)
+    return [file for file in files if chunks.chunks(file)]
+
+
 @dataclass(frozen=True, slots=True)
 class Narrowing:
     """The staged keys, sorted into what each file may hold of them."""
@@ -123,10 +128,8 @@ class Narrowing:
     table: pa.Table
 
     @classmethod
-    def of(cls, session: Session, head: Head, staged: Staged) -> "Narrowing | None":
-        """Prepare; None for a source that is not in memory."""
-        if staged.chunks:
-            return None
+    def of(cls, session: Session, head: Head, staged: Staged) -> "Narrowing":
+        """Prepare, for a source that is in memory."""
         table = next(chunk.rows for _, chunk in Source(staged, session.store).chunks())
         fields = [head.schema.field(name) for name in staged.on]
         comparable = [f for f in fields if not _has_nan(table.column(f.name))]
@@ -158,7 +161,7 @@ def _by_partition(
     head: Head, keys: pa.Table, fields: Sequence[Field]
 ) -> tuple[int, dict[Any, pa.Table]] | None:
     """Sort the keys by the values of a partition column, where one is a key."""
-    names = {field.id: field.name for field in fields if field.type in _TELLING}
+    names = {field.id: field.name for field in fields if field.type in TELLING}
     for place, key in enumerate(head.layout.keys):
         if key.transform != "identity" or key.column not in names:
             continue

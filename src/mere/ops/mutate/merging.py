@@ -1,16 +1,12 @@
 """Merge a source into a table: upsert, and merge with clauses of all kinds."""
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Any
 
-import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-
-from mere.arrow import conformer, file_schema, nulls_of
-from mere.arrow.positions import unpack
+from mere.arrow import nulls_of
+from mere.arrow.positions import Positions, pack, unpack
 from mere.errors import CommitConflictError, InvalidInputError
 from mere.model.branches import (
     MATCHED,
@@ -27,16 +23,16 @@ from mere.model.history import Head
 from mere.model.predicate import bind
 from mere.model.report import Report
 from mere.model.schema import Schema
-from mere.model.work import Clause, Result, Staged
+from mere.model.work import Clause, Insert, Result, Staged
 from mere.ops import carry
 from mere.ops.mutate.changing import Asked, ChangeOptions, change_rows
-from mere.ops.mutate.keys import Narrowing, demanded, key_columns
+from mere.ops.mutate.keys import Narrowing, demanded, key_columns, meeting
 from mere.ops.mutate.rows import value_of
 from mere.ops.mutate.source import Stage, columns_of, count_rows
+from mere.plan.chunks import Meeting, shares
 from mere.plan.mutate import Mutation, assignments
 from mere.ports import Session
-from mere.reading.source import Source
-from mere.reading.values import computed, truths
+from mere.reading.inserting import insert
 from mere.where import translate
 
 
@@ -151,7 +147,7 @@ class _Merging:
         self._clauses(nothing, self.head)
         for branch in self.branches:
             if branch.side == NEW:
-                _Insert.of(branch, nothing, self.head)
+                _insert_of(branch, nothing, self.head)
 
     def _bind(self, staged: Staged, now: Head) -> Mutation:
         if now.schema != self.head.schema:
@@ -164,7 +160,8 @@ class _Merging:
         clauses = self._clauses(staged, now)
         everywhere = any(not clause.matched for clause in clauses)
         where = None if everywhere else bind(demanded(self.session, now, staged), now.schema)
-        return Mutation(clauses=clauses, where=where, staged=staged)
+        meeting = Meeting.of(now, staged) if staged.chunks else None
+        return Mutation(clauses=clauses, where=where, staged=staged, meeting=meeting)
 
     def _clauses(self, staged: Staged, now: Head) -> tuple[Clause, ...]:
         combined = Schema(fields=(*now.schema.fields, *staged.fields))
@@ -197,8 +194,9 @@ class _Merging:
     ) -> Callable[[Head, Sequence[DataFile]], Sequence[DataFile]] | None:
         if any(branch.side == UNMATCHED for branch in self.branches):
             return None
-        narrowing = Narrowing.of(self.session, self.head, staged)
-        return None if narrowing is None else narrowing.keep
+        if staged.chunks:
+            return partial(meeting, staged)
+        return Narrowing.of(self.session, self.head, staged).keep
 
     def _told(self, staged: Staged) -> str:
         rows = count_rows(staged, self.session)
@@ -214,91 +212,48 @@ class _Merging:
             return None
 
         def write(now: Head, matched: bytes, intent: str | None) -> Result:
-            inserts = [_Insert.of(branch, staged, now) for branch in branches]
-            rows = _NewRows(self.session, now, staged, tuple(inserts), matched)
-            return rows.write(intent)
+            clauses = tuple(_insert_of(branch, staged, now) for branch in branches)
+            task = Insert(staged=staged, schema=now.schema, clauses=clauses)
+            if intent is not None:
+                task = replace(task, write=carry.write_task(now, now.schema, intent=intent))
+            return _inserted(self.session, task, unpack(matched), now.layout.target_file_bytes)
 
         return write
 
 
-@dataclass(frozen=True, slots=True)
-class _Insert:
-    """Which new rows are inserted, and their columns; None: all that both sides have."""
-
-    when: Expr | None
-    sets: tuple[tuple[str, Expr], ...]
-
-    @classmethod
-    def of(cls, branch: Branch, staged: Staged, now: Head) -> "_Insert":
-        """Tie a branch to the columns of the source."""
-        seen = Schema(fields=staged.fields)
-        when = None
-        if branch.when is not None:
-            when = bind(only_source(translate(branch.when), "an insert"), seen)
-        if branch.sets is None:
-            both = (field.name for field in now.schema if field.name in staged.schema)
-            values = {name: Expr("column", (f"source.{name}",)) for name in both}
-        else:
-            values = {
-                column: only_source(value_of(value), "an insert")
-                for column, value in branch.sets.items()
-            }
-        return cls(when, assignments(values, now.schema, seen))
+def _insert_of(branch: Branch, staged: Staged, now: Head) -> Clause:
+    """Say which new rows are inserted, and their columns: all that both sides have, or some."""
+    seen = Schema(fields=staged.fields)
+    when = None
+    if branch.when is not None:
+        when = bind(only_source(translate(branch.when), "an insert"), seen)
+    if branch.sets is None:
+        both = (field.name for field in now.schema if field.name in staged.schema)
+        values = {name: Expr("column", (f"source.{name}",)) for name in both}
+    else:
+        values = {
+            column: only_source(value_of(value), "an insert")
+            for column, value in branch.sets.items()
+        }
+    sets = assignments(values, now.schema, seen)
+    return Clause(kind="insert", matched=False, when=when, sets=sets)
 
 
-@dataclass(frozen=True, slots=True)
-class _NewRows:
-    """The staged rows that have no match, on their way into the table."""
-
-    session: Session
-    now: Head
-    staged: Staged
-    inserts: tuple[_Insert, ...]
-    matched: bytes
-
-    def write(self, intent: str | None) -> Result:
-        """Write them as files of the table, or only count them."""
-        now = self.now
-        if intent is None:
-            return Result(rows_in=sum(batch.num_rows for batch in self._batches()))
-        batches = self._batches()
-        first = next(batches, None)
-        if first is None:
-            return Result()
-        reader = pa.RecordBatchReader.from_batches(
-            file_schema(now.schema), _chained(first, batches)
-        )
-        task = carry.write_task(now, now.schema, intent=intent)
-        return self.session.kernel.write(reader, task=task, store=self.session.store)
-
-    def _batches(self) -> Iterator[pa.RecordBatch]:
-        known = unpack(self.matched)
-        schema = Schema(fields=self.staged.fields)
-        for start, chunk in Source(self.staged, self.session.store).chunks():
-            rows = chunk.rows
-            fresh = np.ones(rows.num_rows, dtype=bool)
-            here = known[(known >= start) & (known < start + rows.num_rows)]
-            fresh[here - start] = False
-            table = rows.filter(pa.array(fresh)).rename_columns(list(schema.names))
-            for insert in self.inserts:
-                chosen = table
-                if insert.when is not None:
-                    truth = truths(insert.when, table, schema)
-                    chosen, table = table.filter(truth), table.filter(pc.invert(truth))
-                else:
-                    table = table.slice(0, 0)
-                yield from self._made(insert, chosen)
-
-    def _made(self, insert: _Insert, table: pa.Table) -> Iterator[pa.RecordBatch]:
-        if not table.num_rows:
-            return
-        schema = self.now.schema
-        columns = [computed(expr, table, schema.field(name)) for name, expr in insert.sets]
-        made = pa.table(columns, names=[name for name, _ in insert.sets])
-        fitted = conformer(made.schema, schema)
-        yield from (fitted(batch) for batch in made.combine_chunks().to_batches())
-
-
-def _chained(first: pa.RecordBatch, rest: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    yield first
-    yield from rest
+def _inserted(session: Session, task: Insert, matched: Positions, target_bytes: int) -> Result:
+    """Write the rows without a match: few from here, those of many chunks where tasks are done."""
+    do = partial(insert, store=session.store, write=session.kernel.write)
+    staged = task.staged
+    if not staged.chunks:
+        return do(replace(task, matched=pack(matched)))
+    tasks = []
+    for number, share in enumerate(shares(staged, target_bytes)):
+        start, end = staged.starts[share[0]], staged.starts[share[-1] + 1]
+        own = pack(matched[(matched >= start) & (matched < end)])
+        tasks.append(replace(task, staged=staged.only(share), matched=own, number=number))
+    results = sorted(session.runner.run(do, tasks), key=lambda result: result.number)
+    return Result(
+        files=carry.files_of(tuple(results)),
+        rows_in=sum(result.rows_in for result in results),
+        rows_out=sum(result.rows_out for result in results),
+        encoded_bytes=sum(result.encoded_bytes for result in results),
+    )

@@ -1,10 +1,10 @@
 """Stage the rows of a source: read once, in the table's types, few in memory and many in files."""
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
-from itertools import chain
+from itertools import accumulate, chain
 from typing import Any
 
 import pyarrow as pa
@@ -18,22 +18,28 @@ from mere.errors import (
     MereError,
     SchemaMismatchError,
 )
+from mere.model.feed import Trace
 from mere.model.files import DataFile
 from mere.model.history import Head
 from mere.model.layout import Layout, PartitionKey
-from mere.model.schema import Schema, fit, number
-from mere.model.work import Result, Staged, Write
+from mere.model.schema import Schema, fit, number, with_versions
+from mere.model.values import FLOATS
+from mere.model.work import Result, Rewrite, Sorting, Staged, Write
 from mere.ops import carry
+from mere.ops.stepping import rewritten
+from mere.plan.chunks import chunked
+from mere.plan.rewrite import WHOLE
 from mere.ports import Session
+from mere.reading.inserting import BETWEEN, vetted
 from mere.reading.source import Source, in_memory
 
 FEW_BYTES = 64 << 20
 """Up to so many bytes of a source stay in memory."""
 FEW_ON_SPARK = 8 << 20
 CHUNK_BYTES = 16 << 20
-_BUCKETS = 64
+_MEMORY_BYTES = 256 << 20
 _SHOWN = 5
-_UNHASHED = frozenset({"boolean", "json", "interval", "timetz"})
+_UNORDERED = frozenset({"interval", "variant", "geometry"})
 
 
 def columns_of(
@@ -95,7 +101,8 @@ class Stage:
             held.append(batch)
             size += batch.nbytes
             if size > FEW_BYTES:
-                return self._chunked(self._write(chain(held, batches)))
+                self._write(chain(held, batches))
+                return self._chunked()
         return self._in_memory(held)
 
     def _in_memory(self, batches: Sequence[pa.RecordBatch]) -> Staged:
@@ -114,71 +121,89 @@ class Stage:
         do = partial(self.session.kernel.write, task=task, store=self.session.store)
         results = self.session.runner.feed(do, rows, schema=self.schema, layout=task.layout)
         self.files = carry.files_of(results)
-        staged = self._chunked(self.files)
         if sum(file.bytes for file in self.files) > FEW_ON_SPARK:
-            return staged
-        source = Source(staged, self.session.store)
+            return self._chunked()
+        whole = Staged(schema=self.schema, on=self.on, chunks=(self.files,), starts=(0, 0))
+        source = Source(whole, self.session.store)
         tables = [chunk.rows for _, chunk in source.chunks()] if self.files else []
         few = self._in_memory([batch for table in tables for batch in table.to_batches()])
         self.clear()
         return few
 
-    def _write(self, batches: Iterable[pa.RecordBatch]) -> tuple[DataFile, ...]:
+    def _write(self, batches: Iterable[pa.RecordBatch]) -> None:
         reader = pa.RecordBatchReader.from_batches(file_schema(self.schema), batches)
         task = self._task()
         result: Result = self.session.kernel.write(reader, task=task, store=self.session.store)
         self.files = result.files
-        return self.files
 
     def _task(self) -> Write:
         self.intent = self.session.catalog.announce(self.head.table_id)
         head = self.head
         layout = Layout(
-            keys=self._keys(),
             target_file_bytes=CHUNK_BYTES,
             hive_folders=False,
+            compression="lz4",
             plain=head.layout.plain,
         )
         return Write(schema=self.schema, layout=layout, folder=head.folder, intent=self.intent)
 
-    def _keys(self) -> tuple[PartitionKey, ...]:
-        """Keep equal keys together: as the table's partitions lie, or else by a hash."""
+    def _chunked(self) -> Staged:
+        """Order many rows by their keys, as rows of a table are: so each chunk has few of them."""
         ids = [self.head.schema.field(name).id for name in self.on]
-        own = [key for key in self.head.layout.keys if key.column in ids]
-        if own:
-            return tuple(own)
-        kinds = {field.id: field.type for field in self.schema}
-        hashed = next((i for i in ids if kinds[i] not in _UNHASHED), None)
-        if hashed is None:
-            return tuple(PartitionKey(column=i) for i in ids)
-        return (PartitionKey(column=hashed, transform="bucket", buckets=_BUCKETS),)
+        parted = tuple(key for key in self.head.layout.keys if key.column in ids)
+        task = self._ordering(ids, parted)
+        (result,) = rewritten(self.session, [task])
+        before, self.files = self.files, result.files
+        self._delete(before)
+        chunks = chunked(self.files, ids, chunk_bytes=CHUNK_BYTES)
+        counts = (sum(file.rows for file in chunk) for chunk in chunks)
+        return Staged(
+            schema=self.schema,
+            on=self.on,
+            chunks=chunks,
+            starts=tuple(accumulate(counts, initial=0)),
+            parted=parted,
+        )
 
-    def _chunked(self, files: Sequence[DataFile]) -> Staged:
-        """Put the files of a partition together, and small partitions beside each other."""
-        chunks: list[list[DataFile]] = []
-        size = 0
-        by_partition: dict[str, list[DataFile]] = {}
-        for file in files:
-            by_partition.setdefault(repr(file.partition), []).append(file)
-        for part in by_partition.values():
-            if not chunks or size >= CHUNK_BYTES:
-                chunks.append([])
-                size = 0
-            chunks[-1].extend(part)
-            size += sum(file.bytes for file in part)
-        lean = [tuple(replace(f, row_groups=()) for f in chunk) for chunk in chunks]
-        return Staged(schema=self.schema, on=self.on, chunks=tuple(lean))
+    def _ordering(self, ids: Sequence[int], parted: tuple[PartitionKey, ...]) -> Rewrite:
+        """Order staged rows by the table's partitions, as far as keys tell these, and by keys."""
+        kinds = {field.id: field.type for field in self.schema}
+        columns = [id_ for id_ in ids if kinds[id_] not in _UNORDERED]
+        columns.sort(key=lambda id_: (PartitionKey(column=id_) in parted, kinds[id_] in FLOATS))
+        starts = accumulate((file.rows for file in self.files), initial=0)
+        numbered = (
+            replace(file, row_id_start=start)
+            for file, start in zip(self.files, starts, strict=False)
+        )
+        size, rows = (sum(getattr(f, name) for f in self.files) for name in ("bytes", "rows"))
+        plain = self.head.layout.plain
+        layout = Layout(keys=parted, hive_folders=False, target_file_bytes=WHOLE, plain=plain)
+        schema = self.schema if plain else with_versions(self.schema)
+        return Rewrite(
+            inputs=tuple(Trace(file=file) for file in numbered),
+            write=Write(
+                schema=schema, layout=layout, folder=self.head.folder, intent=self.intent or ""
+            ),
+            oldest=0,
+            sorting=Sorting(columns=tuple(columns)),
+            spread=bool(parted),
+            rows_per_file=max(1, rows * CHUNK_BYTES // max(size, 1)),
+            memory_bytes=_MEMORY_BYTES // max(self.session.runner.together, 1),
+        )
 
     def clear(self) -> None:
         """Forget what was staged, and delete the files of it; those a crash leaves are swept."""
         in_memory.cache_clear()
-        if self.files:
-            with suppress(MereError, OSError):
-                self.session.store.delete([file.path for file in self.files])
+        self._delete(self.files)
         self.files = ()
         if self.intent is not None:
             self.session.catalog.withdraw(self.intent)
             self.intent = None
+
+    def _delete(self, files: Sequence[DataFile]) -> None:
+        if files:
+            with suppress(MereError, OSError):
+                self.session.store.delete([file.path for file in files])
 
 
 def require_unique(session: Session, staged: Staged) -> None:
@@ -187,27 +212,21 @@ def require_unique(session: Session, staged: Staged) -> None:
     Raises:
         DuplicateKeyError: Naming some of the keys.
     """
-    count, shown = 0, []
-    for _, chunk in Source(staged, session.store).chunks():
-        repeated = chunk.keys.repeated
-        count += len(repeated)
-        found = chunk.rows.select(list(staged.on)).take(pa.array(repeated[:_SHOWN]))
-        shown += [", ".join(f"{n}={v}" for n, v in row.items()) for row in _texts(found)]
-    if count:
+    tasks = [staged.only([n]) for n in range(len(staged.chunks))]
+    do = partial(vetted, store=session.store)
+    results = session.runner.run(do, tasks) if staged.chunks else iter([do(staged)])
+    found = sorted((result.rows_in - result.rows_out, result.problem or "") for result in results)
+    if count := sum(repeated for repeated, _ in found):
+        shown = [text for _, problem in found if problem for text in problem.split(BETWEEN)]
         some = "; ".join(shown[:_SHOWN]) + ("; …" if count > _SHOWN else "")
         msg = f"the source holds {count} key(s) more than once: {some}"
         raise DuplicateKeyError(msg, hint="nothing was written; make the keys unique first")
 
 
-def _texts(table: pa.Table) -> Iterator[dict[str, str]]:
-    for row in range(table.num_rows):
-        yield {name: str(table.column(name)[row]) for name in table.column_names}
-
-
 def count_rows(staged: Staged, session: Session) -> int:
     """Count the staged rows."""
     if staged.chunks:
-        return sum(file.rows for chunk in staged.chunks for file in chunk)
+        return staged.starts[-1]
     return sum(chunk.rows.num_rows for _, chunk in Source(staged, session.store).chunks())
 
 
