@@ -293,6 +293,9 @@ class Work:
         told = f"{way}: looked into {self.looked} of {self.head.file_count} files"
         if more := self.asked.told():
             told += f", {more}"
+        chunks = [len(i.chunks) for d in self.done for i in d.probe.inputs if i.chunks is not None]
+        if chunks:
+            told += f", each file in {sum(chunks) / len(chunks):.1f} of them"
         if self.whole:
             told += f", {len(self.whole)} went unopened"
         if self.plans > 1:
