@@ -4,12 +4,14 @@ import re
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.parquet
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from tests.unit.plan.test_overwrite import HEAD
 
 import mere
+from mere.datasets.opening import folder
 from mere.errors import DuplicateKeyError
 from mere.model.files import Bounds, DataFile
 from mere.model.work import Insert, Probe, Staged
@@ -171,3 +173,18 @@ def test_no_chunk_that_holds_a_key_of_a_file_is_left_out(source, target, per_fil
     meets = Meeting.of(HEAD, staged).chunks(file_of(target, 99, **own))
     wanted = {row for row in target if None not in row}
     assert {n for n, rows in enumerate(whole) if rows & wanted} <= set(meets)
+
+
+def test_a_plain_folder_takes_a_large_source(tmp_path):
+    (tmp_path / "t").mkdir()
+    for number in range(3):
+        pa.parquet.write_table(
+            rows_from(number * 1000, 1000, v=0), tmp_path / "t" / f"{number}.parquet"
+        )
+    table = folder(tmp_path / "t", runner=ApartRunner())
+    report = table.upsert(rows_from(2000, 2000, v=1), on="k")
+    assert (report.rows_updated, report.rows_inserted) == (1000, 1000)
+    assert "chunks of files" in str(report.plan)
+    found = pa.parquet.read_table(tmp_path / "t").sort_by("k")
+    assert found["k"].to_pylist() == list(range(4000))
+    assert found["v"].to_pylist() == [0] * 2000 + [1] * 2000

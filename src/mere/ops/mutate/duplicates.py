@@ -145,7 +145,7 @@ class _Finder:
             buckets = plan.buckets_for(files)
             self.compared += f" and {buckets} buckets"
             task = replace(task, write=write, buckets=buckets)
-            share = -(-len(files) // _FIRST_TASKS)
+            share = -(-len(files) // max(_FIRST_TASKS, self.session.runner.slots))
             dealt = [files[start : start + share] for start in range(0, len(files), share)]
             first = [
                 replace(task, inputs=plan.inputs_of(part), number=number)
