@@ -27,10 +27,12 @@ from mere.kernels.duckdb import DuckdbKernel
 from mere.kernels.pyarrow import PyarrowKernel
 from mere.lake import Lake
 from mere.model.report import Report
+from mere.plan import steps
 from mere.ports import Kernel, Session
 from mere.runners.local import LocalRunner
 from mere.stores import open_store
 from mere.table import Table
+from mere.testing.apart import ApartRunner
 from mere.testing.faults import Faulty
 
 SILENT = frozenset({"close", "flush", "readable", "seekable", "tell", "writable"})
@@ -209,6 +211,14 @@ def cluster(lake: Lake) -> None:
     lake.table("a").cluster(["text", "id"])
 
 
+def shuffle(lake: Lake) -> None:
+    """Order the rows of one table in two steps, as on a cluster; nothing else is done here."""
+    steps.STEP_BYTES = 1
+    runner = ApartRunner(slots=2, copies=False)
+    report = lake.on(runner).table("a").cluster(["text", "id"], target_mb=0.001)
+    assert "two steps" in str(report.plan)
+
+
 def repartition(lake: Lake) -> None:
     """Bring the rows of one table into other partitions."""
     lake.table("a").repartition(["part", "bucket(2, id)"])
@@ -231,7 +241,7 @@ def reshape_into(lake: Lake) -> None:
 
 CHANGES = (
     *(append, overwrite, replace, transaction, vacuum, expire),
-    *(delete, update, upsert, merge, compact, cluster, repartition, reshape, reshape_into),
+    *(delete, update, upsert, merge, compact, cluster, shuffle, repartition, reshape, reshape_into),
 )
 
 

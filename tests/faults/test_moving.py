@@ -40,7 +40,14 @@ def shown(lake):
 MOVES = {"compact", "cluster", "repartition"}
 
 
-STRIDES = {"compact": 1, "cluster": 2, "repartition": 2, "reshape": 3, "reshape_into": 5}
+STRIDES = {
+    "compact": 1,
+    "cluster": 2,
+    "shuffle": 4,
+    "repartition": 2,
+    "reshape": 3,
+    "reshape_into": 5,
+}
 
 
 @pytest.mark.parametrize("verb", STRIDES)
