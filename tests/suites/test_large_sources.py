@@ -107,7 +107,7 @@ def test_each_task_reads_only_what_can_match_its_files(tmp_path):
         inserts = [task for task in runner.done if isinstance(task, Insert)]
         assert len(inserts) == 1, "together they fill no file"
         staged = {file.path: file for task in inserts for file in task.staged.inputs}
-        assert len(staged) > 3
+        assert len(inserts[0].staged.chunks) == len(staged) > 3, "a file each, however few bytes"
         assert 2 <= sum(len(task.inputs) for task in probes) < FILES
         for task in probes:
             assert task.staged is not None
@@ -158,7 +158,7 @@ def test_no_chunk_that_holds_a_key_of_a_file_is_left_out(source, target, per_fil
             rows = run[start : start + per_file]
             held[str(len(files))] = rows
             files.append(file_of(rows, len(files), partition=(rows[0][1],) if parted else ()))
-    chunks = chunked(files, [2, 1], chunk_bytes=25)
+    chunks = chunked(files, [2, 1], chunk_rows=8)
     rows_of = [[row for file in chunk for row in held[file.path]] for chunk in chunks]
     whole = [{row for row in rows if None not in row} for rows in rows_of]
     assert sum(map(len, whole)) == len(set().union(*whole)), "no key lies in two chunks"

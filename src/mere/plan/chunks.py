@@ -92,23 +92,24 @@ def _spans(files: Sequence[DataFile], ids: Sequence[int]) -> dict[int, Span]:
 
 
 def chunked(
-    files: Sequence[DataFile], ids: Sequence[int], *, chunk_bytes: int
+    files: Sequence[DataFile], ids: Sequence[int], *, chunk_rows: int
 ) -> tuple[tuple[DataFile, ...], ...]:
     """Put files in the order of their keys into chunks, no key in two of them.
 
-    Equal keys lie in files beside each other: so only these are looked at.
+    Equal keys lie in files beside each other: so only these are looked at. Small files share a
+    chunk. Rows count, since ordered ones take few bytes in files, and as many as ever in memory.
     """
     chunks: list[list[DataFile]] = []
-    size = 0
+    rows = 0
     before: tuple[Any, Mapping[int, Span]] | None = None
     for file in files:
         now = file.partition, _spans([file], ids)
         apart = before is None or now[0] != before[0] or not may_share(before[1], now[1])
-        if apart and (not chunks or size >= chunk_bytes):
+        if apart and (not chunks or rows * 2 > chunk_rows):
             chunks.append([])
-            size = 0
+            rows = 0
         chunks[-1].append(replace(file, row_groups=()))
-        size += file.bytes
+        rows += file.rows
         before = now
     return tuple(map(tuple, chunks))
 

@@ -155,7 +155,7 @@ class Stage:
         (result,) = rewritten(self.session, [task])
         before, self.files = self.files, result.files
         self._delete(before)
-        chunks = chunked(self.files, ids, chunk_bytes=CHUNK_BYTES)
+        chunks = chunked(self.files, ids, chunk_rows=task.rows_per_file or 1)
         counts = (sum(file.rows for file in chunk) for chunk in chunks)
         return Staged(
             schema=self.schema,
