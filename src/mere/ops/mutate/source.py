@@ -37,7 +37,7 @@ FEW_BYTES = 64 << 20
 """Up to so many bytes of a source stay in memory."""
 FEW_ON_SPARK = 8 << 20
 CHUNK_BYTES = 16 << 20
-_MEMORY_BYTES = 256 << 20
+_MEMORY_BYTES = 128 << 20
 _SHOWN = 5
 _UNORDERED = frozenset({"interval", "variant", "geometry"})
 
@@ -188,7 +188,7 @@ class Stage:
             sorting=Sorting(columns=tuple(columns)),
             spread=bool(parted),
             rows_per_file=max(1, rows * CHUNK_BYTES // max(size, 1)),
-            memory_bytes=_MEMORY_BYTES // max(self.session.runner.together, 1),
+            memory_bytes=_MEMORY_BYTES,
         )
 
     def clear(self) -> None:
