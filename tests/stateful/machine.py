@@ -22,6 +22,7 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, rule
 from tests.stateful.lakes import BothSides, Place
 
 from mere.errors import NoFilesError
+from mere.lake import Lake
 from mere.table import Table
 from mere.testing.models import Column, TableModel, Version
 
@@ -74,7 +75,16 @@ MOVES: dict[str, Callable[[Table], Any]] = {
     "compact": lambda table: table.compact(),
     "cluster": lambda table: table.cluster("s", order="hilbert", full=True),
     "repartition": lambda table: table.repartition("bucket(2, id)"),
+    "upkeep": lambda table: kept(table, min_files=2),
+    "order": lambda table: kept(table, min_files=2, cluster_by="id"),
 }
+
+
+def kept(table: Table, **rules: Any) -> None:
+    """Keep a table in shape by rules; no version goes."""
+    lake = Lake(table._session)  # noqa: SLF001  the lake that the table is of
+    lake.maintain({"expire": False, "delete_older_than": "1 day", **rules}).require()
+
 
 REFUSED = (duckdb.TransactionException,)
 
