@@ -22,6 +22,7 @@ from mere.errors import (
     SnapshotNotFoundError,
     TableNotFoundError,
 )
+from mere.model.clearing import Leftovers
 from mere.model.files import Bounds, RowGroup
 from mere.model.history import (
     At,
@@ -332,6 +333,19 @@ def row_groups_come_back(catalog: Catalog) -> None:
     same(catalog.files(catalog.head("t")).files[0].row_groups, ())
 
 
+def what_lies_beside_the_newest_version_is_counted(catalog: Catalog) -> None:
+    """Files of older versions, then files of none that wait; each table has its own."""
+    first, *_ = Lineup.of(catalog, 1, 2, 3).ids()
+    other = Lineup.of(catalog, 4, name="other").head
+    change(catalog, replacing(catalog.head("t"), [first]))
+    count = partial(catalog.leftovers, grace_s=0)
+    same([count(catalog.head("t")), count(None)], [Leftovers(old_files=1, old_bytes=1000)] * 2)
+    catalog.expire(older_s=0, keep_last=1, dry_run=False)
+    same([count(catalog.head("t")), count(None)], [Leftovers(scheduled=1, ripe=1)] * 2)
+    same(catalog.leftovers(None, grace_s=3600), Leftovers(scheduled=1))
+    same(count(catalog.head(other.full_name)), Leftovers())
+
+
 def threads_share_a_catalog(catalog: Catalog) -> None:
     """Appends from many threads all land, once; versions have no gap."""
     create(catalog, "t")
@@ -373,6 +387,7 @@ CATALOG_CHECKS: tuple[Callable[[Catalog], None], ...] = (
     a_writer_is_announced_and_fenced,
     a_writer_is_answered_for_elsewhere,
     row_groups_come_back,
+    what_lies_beside_the_newest_version_is_counted,
     threads_share_a_catalog,
     a_closed_catalog_opens_itself_again,
 )
