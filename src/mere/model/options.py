@@ -34,6 +34,7 @@ _KINDS = {
     "mere_min_files": "number of files",
     "mere_cluster_by": "list of columns",
     "mere_cluster_order": "order",
+    "mere_max_overlap": "amount",
     "mere_keep_last": "number of versions",
     "mere_expire": "flag",
     "mere_vacuum": "flag",

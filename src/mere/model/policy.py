@@ -40,6 +40,8 @@ class Policy:
         cluster_by: The columns by which rows are kept in order; `()` for none. Usually none, but
             for a table with an order of which `sort_on_insert` is false.
         cluster_order: `"linear"`, `"zorder"` or `"hilbert"`.
+        max_overlap: With how many others of its partition a file may share values of these columns,
+            on average, before new rows are ordered together with all; without it they never are.
         expire: Whether old versions go; usually so.
         expire_older_than: The least age of versions that go; usually `"7 days"`.
         keep_last: How many of the newest versions stay, whatever their age; usually 1.
@@ -57,6 +59,7 @@ class Policy:
     max_deleted: float | None = None
     cluster_by: tuple[str, ...] | None = None
     cluster_order: str | None = None
+    max_overlap: float | None = None
     expire: bool | None = None
     expire_older_than: str | float | timedelta | None = None
     keep_last: int | None = None
@@ -214,6 +217,7 @@ _OPTIONS: Mapping[str, tuple[str, Any]] = {
     "mere_min_files": ("min_files", int),
     "mere_cluster_by": ("cluster_by", _columns),
     "mere_cluster_order": ("cluster_order", str),
+    "mere_max_overlap": ("max_overlap", float),
     "mere_expire": ("expire", _flag),
     "expire_older_than": ("expire_older_than", str),
     "mere_keep_last": ("keep_last", int),

@@ -184,7 +184,10 @@ def _ordered(survey: Survey) -> Iterator[Check]:
     call = f"{survey.call}.cluster({list(wanted.by)}, order={wanted.order!r})"
     verdict = Condition.ACT if tasks and new else Condition.GOOD
     crossed = verdict if crossing else Condition.GOOD
-    yield _overlap(survey, value, crossed, call if crossed is Condition.ACT else "", _cost(tasks))
+    most = survey.rules.max_overlap
+    full = most is not None and overlap is not None and overlap > most
+    said = f"{call[:-1]}, full=True)" if full else call
+    yield _overlap(survey, value, crossed, said if crossed is Condition.ACT else "", _cost(tasks))
     read, write = _cost(tasks)
     yield Check(
         table=head.full_name,

@@ -96,10 +96,13 @@ def plan_upkeep(head: Head, lineage: Lineage, rules: Policy, *, memory_bytes: in
         return plan_compaction(head, nothing, sizes, memory_bytes=memory_bytes)
     if wanted is None:
         return plan_compaction(head, lineage, sizes, memory_bytes=memory_bytes)
-    mark = wanted.mark(wanted.columns(head.schema))
+    columns = wanted.columns(head.schema)
     chosen: set[int] = set()
     for traces, _ in groups_alike(lineage):
-        chosen.update(_to_order(traces, lineage, sizes, mark))
+        new = _new(traces, lineage, sizes, wanted.mark(columns))
+        if new and _crossing(traces, columns, rules.max_overlap):
+            new = list(traces)
+        chosen.update(_to_order(traces, new, lineage, sizes))
     pairs = zip(lineage.traces, lineage.schemas, strict=True)
     found = [(trace, schema) for trace, schema in pairs if trace.file.id in chosen]
     some = replace(
@@ -114,14 +117,27 @@ def _sizes(rules: Policy) -> Sizes:
     )
 
 
-def _to_order(traces: Sequence[Trace], lineage: Lineage, sizes: Sizes, mark: str) -> Iterable[int]:
-    """Yield the files of a partition to be put in order: new ones, once they are a good part.
-
-    Small ones that are in order go with them when that leaves fewer files.
-    """
+def _new(traces: Sequence[Trace], lineage: Lineage, sizes: Sizes, mark: str) -> list[Trace]:
+    """Return the files of a partition that are in no order yet, once they are a good part."""
     new = [trace for trace in traces if lineage.marks.get(trace.file.id) != mark]
     few = len(new) < sizes.min_files and _bytes(new) < _bytes(traces) * _NEW
-    new = [] if few else new
+    return [] if few else new
+
+
+def _crossing(traces: Sequence[Trace], columns: Sequence[int], most: float | None) -> bool:
+    """Tell whether files overlap more than they may."""
+    if most is None:
+        return False
+    return (mean_overlap([trace.file for trace in traces], columns) or 0) > most
+
+
+def _to_order(
+    traces: Sequence[Trace], new: Sequence[Trace], lineage: Lineage, sizes: Sizes
+) -> Iterable[int]:
+    """Yield the files of a partition to be put in order: new ones, and small ones with them.
+
+    These are in order; they go along when that leaves fewer files.
+    """
     yield from (trace.file.id for trace in new)
     names = {trace.file.id for trace in new}
     old = [trace for trace in traces if trace.file.id not in names]

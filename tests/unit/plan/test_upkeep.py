@@ -133,6 +133,19 @@ def test_new_rows_are_ordered_with_the_small_files_that_are_in_order_already():
     assert moved(lineage_of(large, marks=marks), rules) == [[3, 4]]
 
 
+def test_files_that_overlap_too_much_are_all_put_in_order_with_what_is_new():
+    def spanning(*marked):
+        span = {1: Bounds(minimum=1, maximum=9)}
+        files = [file_of(n, 120 * MIB, bounds=span) for n in range(6)]
+        return lineage_of(files, marks=dict.fromkeys(marked, MARK))
+
+    assert moved(spanning(0, 1, 2, 3), ORDERED) == [[4, 5]]
+    assert moved(spanning(0, 1, 2, 3), replace(ORDERED, max_overlap=5)) == [[4, 5]]
+    limited = replace(ORDERED, max_overlap=4.5)
+    assert moved(spanning(0, 1, 2, 3), limited) == [list(range(6))]
+    assert moved(spanning(*range(6)), limited) == []  # nothing is new: it would be for nothing
+
+
 def test_tables_that_are_not_to_be_touched_are_left_alone():
     lineage = lineage_of([file_of(n, 100) for n in range(9)])
     assert moved(lineage, USUAL) == [list(range(9))]
