@@ -5,7 +5,7 @@ import random
 import resource
 import signal
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, field
 from functools import partial
@@ -393,30 +393,61 @@ def die_sending(url: str, *, environment: dict[str, str]) -> None:
     lake.table("a").append(data)
 
 
-def append_often(url: str, *, first: int, times: int, table: str = "a") -> list[int]:
+def append_often(
+    url: str, *, first: int, times: int, table: str = "a", seconds: float = 0
+) -> list[int]:
     """Append one row after the other; return the versions that they made."""
     with mere.connect(url) as lake:
         found = lake.table(table)
-        return [int(found.append(rows(first + n)).version or 0) for n in range(times)]
+        numbers = _often(times, seconds)
+        return [int(found.append(rows(first + n)).version or 0) for n in numbers]
 
 
-def upsert_often(url: str, *, ids: Sequence[int], times: int) -> int:
-    """Give the same rows a new text again and again; return the last."""
+def upsert_often(
+    url: str, *, ids: Sequence[int], times: int, seconds: float = 0
+) -> tuple[int, int]:
+    """Give the same rows a new text again and again; return how often, and how often in vain.
+
+    Beside many who append all the time a change may give up, as it says: then it is called again.
+    """
+    done = refused = 0
     with mere.connect(url) as lake:
         table = lake.table("a")
-        for time in range(times):
-            table.upsert(rows(*ids, text=str(time)), on="id")
-    return times - 1
+        for _ in _often(times, seconds):
+            before = done
+            while done == before:
+                try:
+                    table.upsert(rows(*ids, text=str(done)), on="id")
+                    done += 1
+                except mere.errors.CommitConflictError:
+                    refused += 1
+    return done, refused
 
 
-def compact_often(url: str, *, times: int) -> list[int]:
+def compact_often(url: str, *, times: int, seconds: float = 0) -> list[int]:
     """Merge small files again and again, until some were; return how many each call merged."""
     with mere.connect(url) as lake:
         table = lake.table("a")
-        merged: list[int] = []
-        while len(merged) < times or not any(merged):  # writers may be first every time
+        merged = [table.compact().compacted_file_count for _ in _often(times, seconds)]
+        while not any(merged):  # writers may be first every time
             merged.append(table.compact().compacted_file_count)
         return merged
+
+
+def _often(times: int, seconds: float) -> Iterator[int]:
+    """Count so many times, and on until so many seconds are over."""
+    end = time.monotonic() + seconds
+    number = 0
+    while number < times or time.monotonic() < end:
+        yield number
+        number += 1
+
+
+def peak_of(url: str, *, verb: str, **arguments: Any) -> int:
+    """Do a verb on a table that lies ready; return how many bytes Arrow held at most."""
+    with mere.connect(url) as lake:
+        getattr(lake.on(workers=1).table("wide"), verb)(**arguments)
+    return int(pa.default_memory_pool().max_memory())
 
 
 def append_with_token(url: str, *, number: int, token: str) -> list[Any]:

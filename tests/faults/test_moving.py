@@ -1,8 +1,11 @@
 """Rows that move between files while processes die or write: each stays, at every version."""
 
+import logging
+import os
 from collections import Counter
 from dataclasses import replace
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from tests import aftermath, jobs
@@ -278,33 +281,46 @@ def test_a_table_that_is_dropped_or_made_anew_meanwhile_is_a_conflict(tmp_path):
         assert lake.doctor().healthy
 
 
+LOG = logging.getLogger(__name__)
+BESIDE_SECONDS = float(os.environ.get("MERE_BESIDE_SECONDS", "0"))
+"""How long processes write beside a compaction, at least; by default until they did a little."""
+
+
 @pytest.mark.parametrize("kind", ["sqlite", "postgres"])
 def test_merging_beside_writers_loses_and_doubles_nothing(tmp_path, stage, request, kind):
     url = f"sqlite://{tmp_path}/lake.db" if kind == "sqlite" else request.getfixturevalue("pg_url")
     with mere.connect(url, data_path=tmp_path / "files") as lake:
         lake.create_table("a", jobs.COLUMNS, partition_by=["part"])
-        lake.table("a").append(jobs.rows(*range(1000, 1020)))
-    work = [("append_often", {"url": url, "first": 100 * n, "times": 8}) for n in range(2)]
-    work += [
-        ("upsert_often", {"url": url, "ids": list(range(1000, 1020, 1 + n)), "times": 5})
-        for n in range(2)
-    ]
-    work.append(("compact_often", {"url": url, "times": 8}))
+        lake.table("a").append(jobs.rows(*range(20)))
+    beside = {"url": url, "seconds": BESIDE_SECONDS}
+    work = [("append_often", beside | {"first": 10**6 * n, "times": 4}) for n in range(1, 5)]
+    work += [("upsert_often", beside | {"ids": [*range(0, 20, n)], "times": 4}) for n in (1, 2)]
+    work.append(("compact_often", beside | {"times": 6}))
     outcomes = stage.together(work)
     assert [outcome.error for outcome in outcomes] == [None] * len(work)
-    assert sum(outcomes[-1].result) > 0
+    *appended, (whole, one), (half, other), merged = (outcome.result for outcome in outcomes)
+    assert sum(merged) > 0
+    new = [10**6 * n + time for n, done in enumerate(appended, 1) for time in range(len(done))]
     with mere.connect(url) as lake:
         table = lake.table("a")
-        ids = [100 * n + time for n in range(2) for time in range(8)]
-        rows = table.scan().to_arrow().to_pylist()
-        assert sorted(row["id"] for row in rows) == [*ids, *range(1000, 1020)]
-        assert {row["text"] for row in rows if row["id"] > 1000 and row["id"] % 2} == {"4"}
+        versions = [version for done in appended for version in done]
+        assert len(set(versions)) == len(versions) <= lake.version
+        rows = {row["id"]: row["text"] for row in table.scan().to_arrow().to_pylist()}
+        assert (sorted(rows), table.count()) == ([*range(20), *new], 20 + len(new))
+        assert {rows[id_] for id_ in range(1, 20, 2)} == {str(whole - 1)}
+        assert {rows[id_] for id_ in range(0, 20, 2)} <= {str(whole - 1), str(half - 1)}
         changes = Counter((c["id"], c["change_type"]) for c in table.changes(1).to_pylist())
-        assert all(changes[id_, "insert"] == 1 for id_ in [*ids, *range(1000, 1020)])
-        assert changes[1001, "update_postimage"] == 5
+        assert all(changes[id_, "insert"] == 1 for id_ in [*range(20), *new])
+        assert all(changes[id_, "delete"] == 0 for id_ in rows)
+        assert {changes[id_, "update_postimage"] for id_ in range(1, 20, 2)} == {whole}
+        assert {changes[id_, "update_postimage"] for id_ in range(0, 20, 2)} == {whole + half}
         assert lake.doctor().healthy
+        files = len(table.files())
         table.compact()
         assert len(table.files()) == 2
+    LOG.info("%d appends, %d upserts, %d in vain", len(new), whole + half, one + other)
+    LOG.info("%d compactions", len(merged))
+    LOG.info("%d files were merged, %d were left, %d versions", sum(merged), files, max(versions))
 
 
 def test_a_repartitioning_takes_up_what_others_changed_meanwhile(tmp_path):
@@ -333,3 +349,22 @@ def test_a_repartitioning_beside_an_append_leaves_the_new_rows_where_they_are(tm
         assert len(table.files()) == 3
         assert table.scan(where="id = 50").count() == 1
         assert table.repartition(["bucket(2, id)"]).compacted_file_count == 1
+
+
+def test_a_table_four_times_as_large_as_memory_is_never_held_whole_s2_7_s0_6(tmp_path, stage):
+    url, memory_mb, count = f"sqlite://{tmp_path}/x.db", 32, 1 << 21
+    random = np.random.default_rng(1)
+    with mere.connect(url) as lake:
+        table = lake.create_table("wide", dict.fromkeys("abcdefgh", "int64"))
+        for _ in range(8):
+            columns = {name: random.integers(0, 1 << 62, count // 8) for name in "abcdefgh"}
+            table.append(pa.table(columns))
+        assert 8 * 8 * count == 4 * (memory_mb << 20)
+        for verb, more in (("cluster", {"by": ["a"], "target_mb": 32}), ("compact", {})):
+            held = stage.run("peak_of", url=url, verb=verb, memory_mb=memory_mb, **more).result
+            LOG.info("%s: %d MiB", verb, held >> 20)
+            assert held < 3 * (memory_mb << 20), verb
+            assert table.history()["operation"].to_pylist()[-1] == verb
+            column = table.scan(columns=["a"]).to_arrow()["a"].to_numpy()
+            in_order = verb != "cluster" or bool((np.diff(column) >= 0).all())
+            assert (len(column), in_order) == (count, True)
