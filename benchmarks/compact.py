@@ -8,8 +8,10 @@ from benchmarks.processes import Bench, Worker, right, sample, say, turns
 from benchmarks.results import MERE, Case
 
 _PARTS = 10
+_PRICE = 130.5
+_BEFORE = "mere, before"
 _RIVALS = {
-    "compact": ("deltalake", "DuckLake (DuckDB)", "DuckLake (SQLite)"),
+    "compact": ("deltalake", "DuckLake (DuckDB)", "DuckLake (SQLite)", "fsspeckit"),
     "zorder": ("deltalake",),
 }
 _NAMES = {
@@ -35,6 +37,38 @@ def measure(bench: Bench) -> Iterator[Case]:
                 with processes.workers(bench, (name,)) as (worker,):
                     _shape(bench, case, worker, source=source, verb=verb)
             yield case
+        yield _needle(bench, source)
+        yield _order(bench, source)
+
+
+def _needle(bench: Bench, source: str) -> Case:
+    """Ask for the rows of one price, in files in the order of time and along a curve."""
+    case = Case(name="a needle after z-order", target=0.5, rivals=(_BEFORE,))
+    with processes.workers(bench, (MERE,)) as (worker,):
+        say("a needle before and after z-order")
+        root = str(bench.work / "compact" / "needle")
+        answer = worker.ask("needle", root=root, source=source, parts=_PARTS, price=_PRICE)
+    (rows,) = {(one["rows"], one["sum"]) for when in answer.values() for one in when}
+    case.facts["rows found"] = rows[0]
+    for name, samples in ((_BEFORE, answer["before"]), (MERE, answer["after"])):
+        for one in samples:
+            case.add(name, sample(one))
+    return case
+
+
+def _order(bench: Bench, source: str) -> Case:
+    """Order a table four times as large as the memory that is allowed."""
+    case = Case(name="order a table four times as large as memory_mb")
+    with processes.workers(bench, (MERE,)) as (worker,):
+        say("order a large table in little memory")
+        root = str(bench.work / "compact" / "order")
+        answer = worker.ask("order", root=root, source=source, parts=_PARTS)
+    right(answer, (bench.rows, bench.rows * (bench.rows - 1) // 2), "ordering")
+    case.add(MERE, sample(answer))
+    case.facts["rows in memory"] = f"{answer['raw_mb']:,} MiB"
+    case.facts["memory_mb"] = answer["memory_mb"]
+    case.facts["above the start"] = f"{answer['peak'] / (1 << 20):.0f} MiB"
+    return case
 
 
 def _shape(bench: Bench, case: Case, worker: Worker, *, source: str, verb: str) -> None:

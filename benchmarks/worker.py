@@ -16,7 +16,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from benchmarks import systems, trades
-from benchmarks.meter import peak_bytes, spend
+from benchmarks.meter import peak_bytes, spend, spend_above
 
 
 def _sums(rows: pa.Table) -> dict[str, int]:
@@ -77,6 +77,44 @@ class Steps:
         system.close()
         shutil.rmtree(root)
         return answer
+
+    def needle(self, root: str, source: str, parts: int, price: float) -> dict[str, Any]:
+        """Ask for few rows before and after rows were ordered, each time by a lake just opened."""
+        rows = trades.load(source)
+        Path(root).mkdir(parents=True)
+        self._kind(root).create(rows.schema, by=())
+        system = self._kind(root)
+        system.open()
+        size = -(-rows.num_rows // parts)
+        for k in range(parts):
+            system.append(rows.slice(k * size, size))
+        before = self._dear(root, price)
+        system.zorder()
+        after = self._dear(root, price)
+        shutil.rmtree(root)
+        return {"before": before, "after": after}
+
+    def _dear(self, root: str, price: float) -> list[dict[str, Any]]:
+        samples = []
+        for _ in range(5):
+            system = self._kind(root)
+            system.open()
+            found, cost = spend(lambda system=system: system.dear(price))
+            samples.append(cost | _sums(found))
+            system.close()
+        return samples
+
+    def order(self, root: str, source: str, parts: int) -> dict[str, Any]:
+        """Order a table that is four times as large as the memory for it."""
+        self.load(root, source, parts)
+        raw = trades.load(source).nbytes
+        memory_mb = max(raw // 4 >> 20, 1)
+        _, cost = spend_above(lambda: self._system.order(memory_mb))
+        found = self._system.column("trade_id")
+        self._system.close()
+        shutil.rmtree(root)
+        told = {"memory_mb": memory_mb, "raw_mb": raw >> 20}
+        return cost | _sums(found) | told
 
     def open(self, root: str) -> dict[str, Any]:
         """Open a table and keep it."""

@@ -8,6 +8,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.dataset as ds
 import pyarrow.parquet as pq
+from fsspec.implementations.local import LocalFileSystem
+from fsspeckit.core.ext.dataset import compact_parquet_dataset
 from fsspeckit.datasets.pyarrow.io import PyarrowDatasetIO
 
 
@@ -43,6 +45,14 @@ class System:
     def upsert(self, rows: pa.Table, on: Sequence[str]) -> None:
         """Update known keys and insert new ones."""
         PyarrowDatasetIO().merge(rows, self._root, "upsert", list(on), compression="zstd")
+
+    def compact(self) -> None:
+        """Merge small files: of a flat folder it knows no partitions, so files go by their rows."""
+        rows = ds.dataset(self._root).count_rows()
+        files = LocalFileSystem()
+        compact_parquet_dataset(
+            files, self._root, target_rows_per_file=-(-rows // 100), compression="zstd"
+        )
 
     def column(self, name: str) -> pa.Table:
         """Return one column of all rows."""

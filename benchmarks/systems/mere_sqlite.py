@@ -55,6 +55,14 @@ class System:
         """Order rows along a curve."""
         self._table.cluster(["ts", "price"], order="zorder")
 
+    def dear(self, price: float) -> pa.Table:
+        """Return the few trades at a price, or just above it."""
+        return self._table.scan((col("price") >= price) & (col("price") < price + 0.01)).to_arrow()
+
+    def order(self, memory_mb: int) -> None:
+        """Order all rows by one column, in so much memory."""
+        self._table.cluster("size", target_mb=16, memory_mb=memory_mb)
+
     def close(self) -> None:
         """Let go."""
         self._lake.close()
