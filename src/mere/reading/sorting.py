@@ -12,6 +12,8 @@ from numpy.typing import NDArray
 from mere.arrow.leaves import decoded
 
 _BATCH_ROWS = 1 << 15
+_FAN_IN = 64
+"""How many runs are merged at a time."""
 _SHARE = 4
 """Rows that wait are copied twice: what is held, in order, and on its way out."""
 
@@ -26,22 +28,22 @@ def sorted_batches(
     """Yield all rows in the order of the key columns, NULLs last; equal ones keep their order."""
     most = max(memory_bytes // _SHARE, 1)
     with TemporaryDirectory(prefix="mere-sort-") as folder:
-        runs: list[Path] = []
+        spill = _Spill(Path(folder), schema, keys, most)
         held: list[pa.RecordBatch] = []
         size = 0
         for batch in batches:
             held.append(batch)
             size += batch.nbytes
             if size >= most:
-                runs.append(_spilled(_ordered(held, schema, keys), schema, folder, len(runs)))
+                spill.add(_ordered(held, schema, keys))
                 held, size = [], 0
-        if not runs:
+        if not spill.levels:
             yield from _ordered(held, schema, keys)
             return
         if held:
-            runs.append(_spilled(_ordered(held, schema, keys), schema, folder, len(runs)))
+            spill.add(_ordered(held, schema, keys))
         del held
-        yield from _merged([_Run(path) for path in runs], keys, most)
+        yield from spill.merged()
 
 
 def _ordered(
@@ -71,18 +73,53 @@ def plain(column: pa.ChunkedArray) -> pa.ChunkedArray:
     return column
 
 
-def _spilled(
-    batches: Iterator[pa.RecordBatch], schema: pa.Schema, folder: str, number: int
-) -> Path:
-    path = Path(folder) / f"{number}.arrow"
-    options = pa.ipc.IpcWriteOptions(compression="lz4")
-    with (
-        pa.OSFile(str(path), "wb") as sink,
-        pa.ipc.new_stream(sink, schema, options=options) as out,
-    ):
-        for batch in batches:
-            out.write_batch(batch)
-    return path
+class _Spill:
+    """Sorted runs in a folder; as soon as there are many of a level, they become one of the next.
+
+    So a few rows of each can be at hand when they are merged, however many rows there are.
+    """
+
+    def __init__(self, folder: Path, schema: pa.Schema, keys: Sequence[str], most: int) -> None:
+        self.levels: list[list[Path]] = []
+        self._folder = folder
+        self._schema = schema
+        self._keys = keys
+        self._most = most
+        self._count = 0
+
+    def add(self, rows: Iterator[pa.RecordBatch], level: int = 0) -> None:
+        """Add a run, which comes after all that there are of its level."""
+        if level == len(self.levels):
+            self.levels.append([])
+        here = self.levels[level]
+        here.append(self._written(rows))
+        if len(here) == _FAN_IN:
+            runs, self.levels[level] = here, []
+            self.add(self._merged(runs), level + 1)
+            for path in runs:
+                path.unlink()
+
+    def merged(self) -> Iterator[pa.RecordBatch]:
+        """Yield all rows in order."""
+        return self._merged([path for level in reversed(self.levels) for path in level])
+
+    def _merged(self, paths: Sequence[Path]) -> Iterator[pa.RecordBatch]:
+        return _merged([_Run(path) for path in paths], self._keys, self._most)
+
+    def _written(self, rows: Iterator[pa.RecordBatch]) -> Path:
+        """Write a run in pieces of which one of each run fits into memory."""
+        path = self._folder / f"{self._count}.arrow"
+        self._count += 1
+        options = pa.ipc.IpcWriteOptions(compression="lz4")
+        with (
+            pa.OSFile(str(path), "wb") as sink,
+            pa.ipc.new_stream(sink, self._schema, options=options) as out,
+        ):
+            for batch in rows:
+                step = max(self._most // _FAN_IN * batch.num_rows // max(batch.nbytes, 1), 1)
+                for start in range(0, batch.num_rows, step):
+                    out.write_batch(batch.slice(start, step))
+        return path
 
 
 class _Run:

@@ -23,6 +23,7 @@ from mere.reading.forms import Forms, Part, Source, special
 Numbers = NDArray[np.int64]
 NEVER = int(np.iinfo(np.int64).max)
 _BATCH_ROWS = 1 << 16
+_STRETCH_BYTES = 8 << 20
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -128,15 +129,18 @@ class Every:
         if not names:
             yield pa.table({"": pa.nulls(self.parquet.metadata.num_rows)})
             return
-        with naming(path):
-            batches = self.parquet.iter_batches(_BATCH_ROWS, columns=names, use_threads=False)
-        while True:
-            stopping.check()
+        for groups in _stretches(self.parquet.metadata):
             with naming(path):
-                batch = next(batches, None)
-            if batch is None:
-                return
-            yield pa.Table.from_batches([batch])
+                batches = self.parquet.iter_batches(
+                    _BATCH_ROWS, row_groups=groups, columns=names, use_threads=False
+                )
+            while True:
+                stopping.check()
+                with naming(path):
+                    batch = next(batches, None)
+                if batch is None:
+                    break
+                yield pa.Table.from_batches([batch])
 
     def _versions(self, table: pa.Table, start: int) -> Versions:
         file = self.trace.file
@@ -150,6 +154,23 @@ class Every:
         ended = ended_by(self.deleted, positions, NEVER)
         origins, copied = origins_of(table, self.origin, began)
         return Versions(row_ids=row_ids, began=began, ended=ended, origins=origins, copied=copied)
+
+
+def _stretches(footer: pq.FileMetaData) -> Iterator[list[int]]:
+    """Yield the row groups of a file, together as long as they are small.
+
+    What is read ahead of a stretch is held until its end: so of a large file, never all is.
+    """
+    held: list[int] = []
+    size = 0
+    for ordinal in range(footer.num_row_groups):
+        held.append(ordinal)
+        size += footer.row_group(ordinal).total_byte_size
+        if size >= _STRETCH_BYTES:
+            yield held
+            held, size = [], 0
+    if held:
+        yield held
 
 
 def require_ids(trace: Trace, row_id: Part | None) -> None:
