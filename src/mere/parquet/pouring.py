@@ -29,7 +29,7 @@ def pour(
     """
     codec(task.layout)
     place = Place(
-        task=task, store=store, columns=leaves(task.schema), arrow=_stored(task, rows.schema)
+        task=task, store=store, columns=leaves(task.stored), arrow=_stored(task, rows.schema)
     )
     outlet = Outlet(place)
     with InPlace() if threads == 1 else ThreadPoolExecutor(1) as workers:
@@ -55,8 +55,10 @@ def pour(
 
 def _stored(task: Write, came: pa.Schema) -> pa.Schema:
     """Return the columns of the file: with their ids, and the types that rows come with."""
-    pairs = zip(file_schema(task.schema), came, strict=True)
-    return pa.schema([stored.with_type(field.type) for stored, field in pairs])
+    return pa.schema(
+        stored.with_type(came.field(task.schema.names.index(stored.name)).type)
+        for stored in file_schema(task.stored)
+    )
 
 
 def _groups(rows: pa.RecordBatchReader, place: Place, most: int) -> Iterator[tuple[pa.Table, int]]:
@@ -65,7 +67,7 @@ def _groups(rows: pa.RecordBatchReader, place: Place, most: int) -> Iterator[tup
     held: list[pa.RecordBatch] = []
     count = size = 0
     for batch in rows:
-        left = batch
+        left = batch if len(place.arrow) == len(batch.schema) else batch.select(place.arrow.names)
         while left.num_rows:
             per_row = max((size + left.nbytes) // (count + left.num_rows), 1)
             full = min(layout.row_group_rows, max(layout.row_group_bytes // per_row, 1))
