@@ -17,6 +17,7 @@ from pyarrow import fs
 
 from mere.errors import AlreadyExistsError, InvalidInputError, StorageError
 from mere.model.files import StoredFile
+from mere.stores.flushing import claim, create, flush, flush_folder
 from mere.stores.paths import (
     LOCAL_SCHEMES,
     checked,
@@ -38,7 +39,6 @@ if TYPE_CHECKING:
 _FULL = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EFBIG})
 _BROKEN = frozenset({errno.EIO, errno.EROFS})
 _TRIES = 100
-_BINARY = getattr(os, "O_BINARY", 0)
 
 
 def open_local(
@@ -74,7 +74,7 @@ class LocalStore:
         """Open a new file for writing: flushed with its folders on a clean exit, else removed."""
         target = self._below(path)
         with _speaking("write", target):
-            self._into_folder(target, _claim)
+            self._into_folder(target, claim)
         try:
             with pa.OSFile(target, "wb") as sink:
                 yield sink
@@ -213,18 +213,7 @@ class LocalStore:
         """Write and flush a new file, but not its name."""
         target = self._below(path)
         with _speaking("write", target):
-            self._make_folders(os.path.dirname(target))
-            handle = os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _BINARY, 0o666)
-            try:
-                with open(handle, "wb", buffering=0) as sink:
-                    rest = memoryview(data)
-                    while rest:
-                        rest = rest[sink.write(rest) :]
-                    os.fsync(handle)
-            except BaseException:
-                with suppress(FileNotFoundError):
-                    os.unlink(target)
-                raise
+            self._into_folder(target, partial(create, data=data))
 
     def _foreign(self, path: str) -> bool:
         return is_absolute(path) and scheme_of(path) not in LOCAL_SCHEMES
@@ -274,11 +263,11 @@ class LocalStore:
             raise StorageError(msg, hint="open the lake with create=True")
         os.makedirs(folder, exist_ok=True)
         for made in above:
-            _flush_folder(os.path.dirname(made))
+            flush_folder(os.path.dirname(made))
 
     def _settle(self, target: str) -> None:
         """Flush a file, its name, and the names of the folders that lead to it from the root."""
-        _flush(target)
+        flush(target)
         self._settle_name(os.path.dirname(target))
 
     def _settle_name(self, folder: str) -> None:
@@ -288,14 +277,14 @@ class LocalStore:
         in each process flushes it again; the inode tells a folder that was made anew.
         """
         chain = []
-        _flush_folder(folder)
+        flush_folder(folder)
         while folder + "/" != self.url:
             found = os.stat(folder)
             if (found.st_dev, found.st_ino) in self._settled:
                 break
             chain.append((found.st_dev, found.st_ino))
             folder = os.path.dirname(folder)
-            _flush_folder(folder)
+            flush_folder(folder)
         self._settled.update(chain)
 
 
@@ -316,28 +305,6 @@ def _missing_above(url: str) -> list[str]:
         missing.append(folder)
         folder = os.path.dirname(folder)
     return missing
-
-
-def _claim(target: str) -> None:
-    os.close(os.open(target, os.O_CREAT | os.O_EXCL | os.O_WRONLY | _BINARY, 0o666))
-
-
-def _flush(target: str) -> None:
-    handle = os.open(target, os.O_RDWR | _BINARY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
-
-
-def _flush_folder(folder: str) -> None:
-    if os.name == "nt":  # Windows has no handle on folders; its file system journals names
-        return
-    handle = os.open(folder or "/", os.O_RDONLY)
-    try:
-        os.fsync(handle)
-    finally:
-        os.close(handle)
 
 
 def _whole(file: Any, available: int, length: int | None) -> bytes:
