@@ -19,7 +19,7 @@ from mere.errors import InvalidInputError, MereError
 from mere.model.layout import folder, key_names
 from mere.model.work import Probe, Result, Rewrite, Write
 from mere.parquet.encoding import codec, leaves
-from mere.parquet.lanes import Gate, InPlace, Lane
+from mere.parquet.lanes import Gate, InPlace, Lane, Sparing
 from mere.parquet.outlet import Outlet, Place
 from mere.parquet.pouring import pour
 from mere.ports import Store
@@ -29,6 +29,8 @@ from mere.reading.sorting import sorted_batches
 from mere.reading.values import computed, truths
 
 _LITTLE = 4 << 20
+_AT_ONCE = 8
+_WAITING = 8
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -69,7 +71,7 @@ class PyarrowKernel:
         first = list(islice(pools, 2))
         threads = self.threads or pa.cpu_count()  # one on an executor, which counts its own tasks
         little = len(first) <= 1 and sum(batch.nbytes for batch in first) < _LITTLE
-        with InPlace() if little or threads == 1 else ThreadPoolExecutor(threads) as workers:
+        with _workers(threads, little=little) as workers:
             memory = min(self.memory_bytes, task.memory_bytes or self.memory_bytes)
             job = _Job(place, workers, threads=threads, memory=memory)
             return job.run(chain(first, pools))
@@ -95,6 +97,13 @@ class PyarrowKernel:
         threads = self.threads or pa.cpu_count()
         poured = partial(pour, memory=kernel.memory_bytes, threads=threads)
         return rewrite(task, store, write=kernel.write, sort=sorted_batches, pour=poured)
+
+
+def _workers(threads: int, *, little: bool) -> Executor:
+    """Return what encodes files: with little to encode, the time goes into waiting for the disk."""
+    if threads == 1:
+        return InPlace()
+    return Sparing(_AT_ONCE, _WAITING) if little else ThreadPoolExecutor(threads)
 
 
 class _Part:

@@ -3,7 +3,7 @@
 import threading
 from collections import deque
 from collections.abc import Callable
-from concurrent.futures import Executor, Future
+from concurrent.futures import Executor, Future, ThreadPoolExecutor
 from typing import ParamSpec, TypeVar
 
 _P = ParamSpec("_P")
@@ -21,6 +21,33 @@ class InPlace(Executor):
         except BaseException as error:  # noqa: BLE001  the future carries it to whoever asks
             future.set_exception(error)
         return future
+
+
+class Sparing(InPlace):
+    """Do the first pieces of work at once, and further ones on threads.
+
+    Many small files take their time to be flushed, few are done before threads have started.
+    """
+
+    def __init__(self, first: int, threads: int) -> None:
+        """Start none of the threads."""
+        self._left = first
+        self._threads = threads
+        self._pool: ThreadPoolExecutor | None = None
+
+    def submit(self, fn: Callable[_P, _T], /, *args: _P.args, **kwargs: _P.kwargs) -> "Future[_T]":
+        """Return what comes of the work."""
+        if self._left:
+            self._left -= 1
+            return super().submit(fn, *args, **kwargs)
+        if self._pool is None:
+            self._pool = ThreadPoolExecutor(self._threads)
+        return self._pool.submit(fn, *args, **kwargs)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:  # noqa: FBT001, FBT002  as executors have it
+        """End the threads, if there are any."""
+        if self._pool is not None:
+            self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 class Gate:
