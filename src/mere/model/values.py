@@ -125,6 +125,10 @@ def order_key(value: Value, kind: str | None = None) -> Any:
     return to_ns(value) if isinstance(value, date) else value
 
 
+_PLAINLY = frozenset({int, str})
+"""Types of which the values are ordered as Python orders them; most keys have one of these."""
+
+
 def compare(
     left: Value, right: Value, left_kind: str | None = None, right_kind: str | None = None
 ) -> int:
@@ -133,6 +137,8 @@ def compare(
     Raises:
         InvalidInputError: If the two have no common order.
     """
+    if type(left) is type(right) and type(left) in _PLAINLY:
+        return int(left > right) - int(left < right)
     a, b = order_key(left, left_kind), order_key(right, right_kind)
     try:
         return int(a > b) - int(a < b)

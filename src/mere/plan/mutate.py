@@ -21,6 +21,8 @@ TASK_BYTES = 256 << 20
 MOST_TASKS = 16
 MOST_BYTES = 1 << 30
 """Of a large table each task gets as much, however many that makes."""
+FEW_FILES = 8
+"""So many small files are looked at by one task: it writes their delete files side by side."""
 APART_BYTES = 1 << 20
 """Partitions that are at least as large are dealt to several tasks."""
 _ARITHMETIC = frozenset({"add", "sub", "mul", "div", "mod", "neg"})
@@ -111,7 +113,7 @@ def deal(inputs: Sequence[Input], *, together: bool) -> tuple[tuple[Input, ...],
     total = sum(given.file.bytes for given in inputs)
     share = max(TASK_BYTES if together else TASK_BYTES // 16, min(total // MOST_TASKS, MOST_BYTES))
     apart = max(APART_BYTES, total // MOST_TASKS)
-    most = len(inputs) if together else max(1, len(inputs) // MOST_TASKS)
+    most = len(inputs) if together else max(FEW_FILES, len(inputs) // MOST_TASKS)
     dealt: list[tuple[Input, ...]] = []
     held: list[Input] = []
     size = 0

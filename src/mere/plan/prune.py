@@ -263,8 +263,11 @@ def _is_outside(candidate: Expr, within: Span) -> bool:
 
 def _between(expr: Expr, facts: Facts) -> Outcomes:
     operand, low, high = expr.args
-    parts = (Expr("ge", (operand, low), "boolean"), Expr("le", (operand, high), "boolean"))
-    return outcomes(conjunction(parts), facts)
+    above = _comparison("ge", operand, low, facts=facts)
+    if above == _NEVER:
+        return above
+    below = _comparison("le", operand, high, facts=facts)
+    return frozenset(_and(a, b) for a, b in product(above, below))
 
 
 def _is_nan(expr: Expr, facts: Facts) -> Outcomes:

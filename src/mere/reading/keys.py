@@ -50,19 +50,46 @@ class Keys:
         first[distinct_codes] = keyed[at]
         return cls(values, tuple(codes), first, keyed[at[counts > 1]])
 
+    def at(self, rows: Numbers) -> "Keys":
+        """Return the same keys as those of other rows, given in their order."""
+        numbered = np.append(rows, _NONE)
+        return Keys(self.values, self.codes, numbered[self.first], numbered[self.repeated])
+
     def match(self, columns: Sequence[pa.ChunkedArray]) -> Numbers:
         """Return for each row the first row with the same key, -1 where there is none."""
         rows = len(columns[0])
         if not len(self.first):
             return np.full(rows, _NONE, dtype=np.int64)
+        if len(columns) == 1 and pa.types.is_integer(columns[0].type):
+            found = [self._numbers(chunk) for chunk in columns[0].chunks]
+            return np.concatenate(found) if found else np.empty(0, dtype=np.int64)
         combined = _looked_up(comparable(columns[0]), self.values[0])
         for column, known, codes in zip(columns[1:], self.values[1:], self.codes, strict=True):
             place = _looked_up(comparable(column), known)
             combined = _looked_up(pa.array(_paired(combined, place, len(known))), codes)
-        found = np.full(rows, _NONE, dtype=np.int64)
-        hit = combined >= 0
-        found[hit] = self.first[combined[hit]]
+        return np.append(self.first, _NONE)[combined]
+
+    def _numbers(self, values: pa.Array) -> Numbers:
+        """Look up whole numbers: where these ascend, as ids do, the few keys among them."""
+        known = self.values[0]
+        ascending = _ascending(values) if len(known) < len(values) else None
+        if ascending is None:
+            return np.append(self.first, _NONE)[_looked_up(values, known)]
+        found = np.full(len(values), _NONE, dtype=np.int64)
+        wanted = known.to_numpy()
+        places = np.searchsorted(ascending, wanted)
+        places[places == len(ascending)] = 0
+        hit = ascending[places] == wanted
+        found[places[hit]] = self.first[hit]
         return found
+
+
+def _ascending(values: pa.Array) -> Numbers | None:
+    """Return numbers of which each is greater than the one before, None for others."""
+    if values.null_count:
+        return None
+    numbers: Numbers = values.to_numpy()
+    return numbers if bool((numbers[1:] > numbers[:-1]).all()) else None
 
 
 def _paired(one: Numbers, other: Numbers, size: int) -> Numbers:

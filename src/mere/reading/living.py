@@ -120,11 +120,13 @@ def alive(
 
 def _kept(start: int, rows: int, positions: pa.ChunkedArray) -> Iterator[pa.Array]:
     """Yield which rows stay, unless all of them do."""
-    places = positions.to_numpy() - start
-    inside = places[(places >= 0) & (places < rows)]
-    if len(inside):
+    places = positions.to_numpy() if positions.num_chunks > 1 else positions.chunk(0).to_numpy()
+    if start or int(places.max()) >= rows:
+        places = places - start
+        places = places[(places >= 0) & (places < rows)]
+    if len(places):
         kept = np.ones(rows, dtype=bool)
-        kept[inside] = False
+        kept[places] = False
         yield pa.array(kept)
 
 

@@ -85,6 +85,7 @@ class OpenFile:
         file = self.file = given.file
         self.layout = layout
         self.forms = Forms() if forms is None else forms
+        self._sources: tuple[Schema, tuple[Source, ...]] | None = None
         with naming(file.path):
             self.parquet = fetched(store, file)
             self.described: tuple[Part, ...] = self.forms.of(self.parquet)
@@ -106,7 +107,9 @@ class OpenFile:
         """Yield the row groups that matter, with the columns asked for."""
         for ordinal in self.groups:
             read = list(self.batches(ordinal, columns))
-            if read:
+            if len(read) == 1:
+                yield FilePiece(self, ordinal, read[0].table, read[0].places)
+            elif read:
                 table = pa.concat_tables([rows.table for rows in read])
                 places = np.concatenate([rows.places for rows in read])
                 yield FilePiece(self, ordinal, table, places)
@@ -135,8 +138,11 @@ class OpenFile:
 
     def sources(self, columns: Schema) -> tuple[Source, ...]:
         """Say where the values of columns come from."""
-        found = self.forms.sources(self.file, self.described, columns)
-        return found if self.layout is None else constant(self.file, self.layout, found)
+        if self._sources is None or self._sources[0] is not columns:
+            found = self.forms.sources(self.file, self.described, columns)
+            known = found if self.layout is None else constant(self.file, self.layout, found)
+            self._sources = (columns, known)
+        return self._sources[1]
 
     def _hidden(self, *, ids: bool, origins: bool) -> tuple[Source, ...]:
         """Return the internal columns that are needed."""
@@ -169,7 +175,7 @@ class OpenFile:
     def _alive(
         self, table: pa.Table, positions: Numbers, hidden: tuple[Source, ...]
     ) -> NDArray[np.bool_] | None:
-        alive = None if self.gone is None else ~_among(positions, self.gone)
+        alive = None if self.gone is None else _without(positions, self.gone)
         if self.snapshot is not None:
             came = _numbers(table, hidden, SNAPSHOT_ID)
             old = np.ones(len(positions), dtype=bool) if came is None else came <= self.snapshot
@@ -199,11 +205,12 @@ def _bare(rows: int) -> pa.Table:
     return pa.table({"": pa.nulls(rows)})
 
 
-def _among(positions: Numbers, sorted_: Numbers) -> NDArray[np.bool_]:
-    places = np.searchsorted(sorted_, positions)
-    places[places == len(sorted_)] = 0
-    found: NDArray[np.bool_] = sorted_[places] == positions if len(sorted_) else positions < 0
-    return found
+def _without(positions: Numbers, gone: Numbers) -> NDArray[np.bool_]:
+    """Tell which of some positions that follow each other stay; those that are gone are sorted."""
+    first, last = np.searchsorted(gone, (positions[0], positions[-1] + 1))
+    alive = np.ones(len(positions), dtype=bool)
+    alive[gone[first:last] - positions[0]] = False
+    return alive
 
 
 def _numbers(

@@ -200,16 +200,11 @@ class _Job:
         if self.source is None:
             return [None] * len(unit)
         known = self._known(unit[0])
-        keys = {
-            name: pa.chunked_array([c for p in unit for c in p.rows.column(name).chunks], kind)
-            for name, kind in self.source.on
-            if known is None or name != known[0]
-        }
-        rows = sum(len(piece.places) for piece in unit)
-        found = self.source.match(keys, known, rows, chunks=self._chunks(unit[0]))
-        self.matched.append(np.unique(found[found >= 0]))
-        ends = np.cumsum([len(piece.places) for piece in unit])
-        return np.split(found, ends[:-1])
+        names = [name for name, _ in self.source.on if known is None or name != known[0]]
+        keys = [[piece.rows.column(name) for name in names] for piece in unit]
+        found = self.source.match(keys, known, chunks=self._chunks(unit[0]))
+        self.matched.append(np.unique(np.concatenate([match[match >= 0] for match in found])))
+        return found
 
     def _chunks(self, piece: Piece) -> tuple[int, ...] | None:
         """Return the chunks of staged rows that can match the piece's rows; None: any."""

@@ -1,6 +1,6 @@
 """Have the rows of a source at hand: their keys to look up, their columns to take from."""
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Sequence
 from functools import cached_property, lru_cache
 from typing import TypeAlias
 
@@ -32,24 +32,17 @@ class Chunk:
         self.rows = rows
         self._on = on
         self._parted: dict[str, Parted] = {}
-        self._within: dict[Known, tuple[Numbers, Keys]] = {}
+        self._within: dict[Known, Keys] = {}
 
     @cached_property
     def keys(self) -> Keys:
         """The keys of all rows."""
         return Keys.of([self.rows.column(name) for name in self._on])
 
-    def match(self, keys: Mapping[str, pa.ChunkedArray], known: Known | None) -> Numbers:
-        """Return for each key the first row that has it, -1 for none."""
+    def known(self, known: Known | None) -> Keys:
+        """Return the keys of all rows, or of those with a known value, without that column."""
         if known is None:
-            return self.keys.match([keys[name] for name in self._on])
-        rest = [keys[name] for name in self._on if name != known[0]]
-        rows, few = self.within(known)
-        here = few.match(rest)
-        return np.where(here >= 0, rows[here], _NONE) if len(rows) else here
-
-    def within(self, known: Known) -> tuple[Numbers, Keys]:
-        """Return the rows with a known value, and their keys without that column."""
+            return self.keys
         found = self._within.get(known)
         if found is None:
             name, value = known
@@ -57,7 +50,7 @@ class Chunk:
                 self._parted[name] = Parted.of(self.rows.column(name))
             rows = self._parted[name].rows(value)
             rest = self.rows.select([n for n in self._on if n != name]).take(pa.array(rows))
-            found = self._within[known] = rows, Keys.of(rest.columns)
+            found = self._within[known] = Keys.of(rest.columns).at(rows)
         return found
 
 
@@ -100,24 +93,34 @@ class Source:
 
     def match(
         self,
-        keys: Mapping[str, pa.ChunkedArray],
+        keys: Sequence[Sequence[pa.ChunkedArray]],
         known: Known | None,
-        rows: int,
         *,
         chunks: Collection[int] | None = None,
-    ) -> Numbers:
-        """Return for each of so many keys the number of the staged row that has it, -1 for none.
+    ) -> Sequence[Numbers]:
+        """Return for each row of each piece the number of the staged row with its key, -1 for none.
 
-        The column that is `known` need not be among them. Only some `chunks` are looked into.
+        A piece is given column by column, without the one that is `known`. Pieces are put together,
+        unless there are so few keys that looking for these in each is quicker. Only some `chunks`
+        are looked into; None: all.
         """
-        found = np.full(rows, _NONE, dtype=np.int64)
+        rows = [len(columns[0]) for columns in keys]
+        if not self.staged.chunks:
+            found = self._chunk(0).known(known)
+            if len(found.first) * len(keys) <= sum(rows):
+                return [found.match(columns) for columns in keys]
+        columns = [
+            pa.chunked_array([c for one in same for c in one.chunks], same[0].type)
+            for same in zip(*keys, strict=True)
+        ]
+        every = np.full(sum(rows), _NONE, dtype=np.int64)
         for number in self._numbers:
             if chunks is not None and number not in chunks:
                 continue
-            here = self._chunk(number).match(keys, known)
+            here = self._chunk(number).known(known).match(columns)
             hit = here >= 0
-            found[hit] = here[hit] + self._start(number)
-        return found
+            every[hit] = here[hit] + self._start(number)
+        return np.split(every, np.cumsum(rows)[:-1])
 
     def beside(self, table: pa.Table, match: Numbers) -> pa.Table:
         """Put the columns of the numbered staged rows beside a table, NULL beside -1."""
