@@ -133,8 +133,8 @@ class Deletion:
     """Rows of one data file that go: how many, and where they lie.
 
     `positions` are packed by `mere.arrow.positions`. `file` is a delete file that lies ready. It
-    may name no snapshots: right only for the first deletes of an ordinary file. Or it names all of
-    them: right only for the commit that makes the `last`.
+    may name no snapshots, and needs no positions beside it: right only for the first deletes of an
+    ordinary file. Or it names all of them: right only for the commit that makes the `last`.
     `seen` is the id of the delete file that the plan saw, 0 for none, and `gone` how many deletes
     it saw in the catalog itself: when one of them has changed, others deleted too.
     """

@@ -13,7 +13,7 @@ from numpy.typing import NDArray
 
 from mere.arrow import conformer, file_schema
 from mere.arrow.positions import pack, unpack
-from mere.model.files import DataFile, Deletion
+from mere.model.files import DataFile, DeleteFile, Deletion
 from mere.model.predicate import Expr, columns
 from mere.model.schema import Field, Schema
 from mere.model.work import Input, Probe, Result
@@ -357,7 +357,7 @@ class _Job:
         intent = write.intent
         files = write_deletes(self.store, going, folder=write.folder, intent=intent)
         return tuple(
-            replace(_deletion(file, places), file=ready)
+            _deletion(file, places, ready)
             for (file, places), ready in zip(part, files, strict=True)
         )
 
@@ -367,5 +367,8 @@ class _Job:
         return folded(self.store, file.path, places, self.task.snapshot + 1, file.deletes)
 
 
-def _deletion(file: DataFile, places: Numbers) -> Deletion:
-    return Deletion.on(file, len(places), positions=pack(places))
+def _deletion(file: DataFile, places: Numbers, ready: DeleteFile | None = None) -> Deletion:
+    """Say which rows go; positions are not needed again for a file that is right in any case."""
+    right = ready is not None and ready.last is None
+    positions = b"" if right else pack(places)
+    return replace(Deletion.on(file, len(places), positions=positions), file=ready)
