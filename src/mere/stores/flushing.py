@@ -1,7 +1,7 @@
 """Make files of this machine, and have the disk keep them."""
 
 # Paths stay the strings that the catalog and other engines see:
-# ruff: noqa: PTH108, PTH123
+# ruff: noqa: PTH108
 import os
 from contextlib import suppress
 
@@ -17,11 +17,13 @@ def create(target: str, data: bytes) -> None:
     """Write a new file whole and flush it, but not its name; on an error nothing stays."""
     handle = _new(target)
     try:
-        with open(handle, "wb", buffering=0) as sink:
+        try:
             rest = memoryview(data)
             while rest:
-                rest = rest[sink.write(rest) :]
+                rest = rest[os.write(handle, rest) :]
             os.fsync(handle)
+        finally:
+            os.close(handle)
     except BaseException:
         with suppress(FileNotFoundError):
             os.unlink(target)

@@ -94,7 +94,7 @@ class LocalStore:
 
     def put_all(self, files: Iterable[tuple[str, bytes]]) -> None:
         """Write small new files whole: each is flushed, their folders once all are there."""
-        paths = put_each(self._create, self.delete, files)
+        paths = put_each(self._create, self.delete, self._vetted(files))
         for folder in dict.fromkeys(os.path.dirname(self.url + path) for path in paths):
             with _speaking("flush", folder):
                 self._settle_name(folder)
@@ -209,11 +209,24 @@ class LocalStore:
         """Return pyarrow's own filesystem of this machine."""
         return fs.LocalFileSystem()
 
+    def _vetted(self, files: Iterable[tuple[str, bytes]]) -> Iterator[tuple[str, bytes]]:
+        """Refuse names that lead elsewhere; once for each folder, since a new file is no link."""
+        folders = set()
+        for path, data in files:
+            folder = os.path.dirname(checked(path))
+            if folder not in folders:
+                self._below(path)
+                folders.add(folder)
+            yield path, data
+
     def _create(self, path: str, data: bytes) -> None:
         """Write and flush a new file, but not its name."""
-        target = self._below(path)
+        target = self.url + path
         with _speaking("write", target):
-            self._into_folder(target, partial(create, data=data))
+            try:
+                create(target, data)
+            except FileNotFoundError:
+                self._into_folder(target, partial(create, data=data))
 
     def _foreign(self, path: str) -> bool:
         return is_absolute(path) and scheme_of(path) not in LOCAL_SCHEMES
