@@ -178,7 +178,7 @@ def store(url: str, storage_options: Mapping[str, str] | None) -> Store:
 
 
 def store_of(
-    path: str | os.PathLike[str],
+    path: Any,
     *,
     filesystem: Any,
     storage_options: Mapping[str, str] | None,
@@ -186,8 +186,12 @@ def store_of(
     """Open the store of a folder, in a filesystem of fsspec or pyarrow where one is given.
 
     Raises:
-        InvalidInputError: If options come beside a filesystem, which has its own.
+        InvalidInputError: If options come beside a filesystem, which has its own, or no place is
+            named.
     """
+    if not isinstance(path, str | os.PathLike) or not os.fspath(path):
+        msg = f"a folder is named by a path or a URL, got {path!r}"
+        raise InvalidInputError(msg)
     if filesystem is None:
         return store(root_of(path), storage_options)
     if storage_options:

@@ -183,3 +183,25 @@ def test_health_says_what_to_call(tmp_path):
     assert [row["advice"] for row in told if row["verdict"] == "act"] == [
         f'folder("{tmp_path}/d/").compact(target_mb=128, min_files=4)'
     ]
+
+
+def test_what_would_be_hidden_or_is_unknown_is_refused_before_anything_changes(tmp_path):
+    path = filled(tmp_path / "d")
+    for prefix in ("_x", "a/b", ""):
+        with pytest.raises(InvalidInputError, match="how names of files begin"):
+            folder(path, prefix=prefix)
+    with pytest.raises(InvalidInputError, match="takes a codec"):
+        folder(path, compression="zip")
+    with pytest.raises(InvalidInputError, match="named by a path"):
+        folder("")
+    table = folder(path, prefix="mine", compression="snappy")
+    table.append({"id": [1], "v": ["x"], "_p": ["y"]}, merge_schema=True)
+    with pytest.raises(InvalidInputError, match="would be hidden"):
+        table.repartition(["_p"])
+    assert table.count() == 31
+    (new,) = (name for name in names(path) if name.startswith("mine-"))
+    assert pq.ParquetFile(f"{path}/{new}").metadata.row_group(0).column(0).compression == "SNAPPY"
+    (tmp_path / "d" / "_delta_log").mkdir()
+    (tmp_path / "d" / "_delta_log" / "0.json").touch()
+    with pytest.raises(InvalidInputError, match="is a Delta table"):
+        folder(path)

@@ -4,6 +4,7 @@ import json
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
+from typing import NoReturn
 from uuid import UUID
 
 from mere.arrow.names import uuid7
@@ -23,7 +24,13 @@ from mere.catalogs.directory.keeping import keep
 from mere.catalogs.directory.locking import locked
 from mere.catalogs.directory.terms import Terms
 from mere.catalogs.directory.tidying import tidied
-from mere.errors import CommitConflictError, MereError, StorageError, UnsupportedError
+from mere.errors import (
+    CommitConflictError,
+    InvalidInputError,
+    MereError,
+    StorageError,
+    UnsupportedError,
+)
 from mere.model.files import DataFile, StoredFile
 from mere.model.history import Change, EditFiles, Evolve, Move
 from mere.model.layout import refuse_transforms
@@ -64,10 +71,10 @@ def steps_of(change: Change, state: State) -> tuple[Step, ...]:
         elif isinstance(edit, Evolve) and not (edit.comments or edit.checks):
             refuse_transforms(edit.layout.keys)
         else:
-            raise UnsupportedError(*_refused(f"what {type(edit).__name__} asks for"))
+            _refuse(f"what {type(edit).__name__} asks for")
     _require_plain(file for step in steps for file, _ in step.adds)
     if change.edits and not steps:
-        raise UnsupportedError(*_refused("a definition beside its files"))
+        _refuse("a definition beside its files")
     return tuple(steps)
 
 
@@ -78,11 +85,13 @@ def _require_plain(files: Iterable[DataFile]) -> None:
         UnsupportedError: If one holds more.
     """
     if any(file.has_row_ids or file.deletes for file in files):
-        raise UnsupportedError(*_refused("ids of rows"))
+        _refuse("ids of rows")
 
 
-def _refused(what: str) -> tuple[str]:
-    return (f"a plain folder cannot keep {what}",)
+def _refuse(what: str) -> NoReturn:
+    msg = f"a plain folder cannot keep {what}"
+    hint = "a lake can: lake.adopt(path, name) makes a table of these files"
+    raise UnsupportedError(msg, hint=hint)
 
 
 def _dropped(file: DataFile) -> str:
@@ -134,6 +143,7 @@ class Swap:
             CommitConflictError: If a file is not what it was when this was planned.
         """
         adds = [file for step in self.steps for file in step.adds]
+        self._require_visible(adds)
         if not any(step.removes for step in self.steps) and not self._minds_others:
             if len(adds) == 1:
                 self._publish(*adds[0])
@@ -146,6 +156,13 @@ class Swap:
             if made:
                 self._commit(holding, made, found)
         return left
+
+    def _require_visible(self, adds: Iterable[tuple[DataFile, str]]) -> None:
+        for file, home in adds:
+            path = self._name(file, home)
+            if not is_data(path):
+                msg = f"{path} would be hidden: readers leave out names that begin with '.' or '_'"
+                raise InvalidInputError(msg, hint="partition by columns of other names")
 
     @property
     def _minds_others(self) -> bool:

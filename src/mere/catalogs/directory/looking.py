@@ -30,13 +30,13 @@ def settled(store: Store, *, patience_s: float, read_only: bool) -> tuple[Stored
         found = listed(store)
         pending = journals(store, found)
         if pending and read_only:
-            return _data(_as_if_done(found, pending))
+            return _data(store, _as_if_done(found, pending))
         if pending:
             _help(store, watch)
             before = None
             continue
         looks += 1
-        data = _data(found)
+        data = _data(store, found)
         if data == before:
             return data
         before = data
@@ -68,11 +68,11 @@ def _as_if_done(
     return left
 
 
-def _data(found: Mapping[str, StoredFile]) -> tuple[StoredFile, ...]:
+def _data(store: Store, found: Mapping[str, StoredFile]) -> tuple[StoredFile, ...]:
     for path in found:
         what = is_table_of_others(path)
         if what:
-            msg = f"the folder is a {what} table: its own log says which files count"
+            msg = f"{store.url} is a {what} table: its own log says which files count"
             raise InvalidInputError(msg, hint="read it with a reader of that format")
     return tuple(found[path] for path in sorted(found) if is_data(path))
 

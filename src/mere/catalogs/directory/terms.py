@@ -2,7 +2,10 @@
 
 from dataclasses import dataclass
 
+from mere.arrow.paths import is_data
+from mere.errors import InvalidInputError
 from mere.model.layout import Layout
+from mere.model.options import option_text
 from mere.model.schema import Schema
 from mere.ports import Store
 
@@ -28,10 +31,23 @@ class Terms:
     backup: Store | None = None
     patience_s: float = PATIENCE_S
 
+    def __post_init__(self) -> None:
+        """Refuse names that readers would not see, and codecs that nobody knows.
+
+        Raises:
+            InvalidInputError: If one is given.
+        """
+        prefix = self.prefix
+        if prefix is not None and not (is_data(f"{prefix}.parquet") and "/" not in prefix):
+            msg = f"prefix is how names of files begin, not with '.' or '_'; got {prefix!r}"
+            raise InvalidInputError(msg)
+        if self.compression is not None:
+            option_text(CODEC, self.compression)
+
     def layout(self) -> Layout:
         """Return how files are written, whatever their partitions."""
         plain = Layout(plain=True, copy_on_write=True)
         if self.compression is None:
             return plain
-        codec = self.compression
+        codec = option_text(CODEC, self.compression)
         return Layout(plain=True, copy_on_write=True, compression=codec, options=((CODEC, codec),))
