@@ -181,7 +181,7 @@ def test_rows_go_through_a_function_into_other_partitions(tmp_path):
 def test_health_says_what_to_call(tmp_path):
     told = folder(filled(tmp_path / "d", files=5)).health().to_pylist()
     assert [row["advice"] for row in told if row["verdict"] == "act"] == [
-        f'folder("{tmp_path}/d/").compact(target_mb=128, min_files=4)'
+        f"folder({str(tmp_path) + '/d/'!r}).compact(target_mb=128, min_files=4)"
     ]
 
 

@@ -28,6 +28,7 @@ def pour(
     Columns have the types of files already, but for texts that come as dictionaries.
     """
     codec(task.layout)
+    rows = _held(rows, task)
     place = Place(
         task=task, store=store, columns=leaves(task.stored), arrow=_stored(task, rows.schema)
     )
@@ -53,12 +54,19 @@ def pour(
     return Result(files=tuple(outlet.files), rows_in=count, rows_out=count, encoded_bytes=size)
 
 
+def _held(rows: pa.RecordBatchReader, task: Write) -> pa.RecordBatchReader:
+    """Leave out columns that the folders of the files tell."""
+    if not task.layout.told:
+        return rows
+    names = task.stored.names
+    schema = pa.schema([rows.schema.field(name) for name in names])
+    return pa.RecordBatchReader.from_batches(schema, (batch.select(names) for batch in rows))
+
+
 def _stored(task: Write, came: pa.Schema) -> pa.Schema:
     """Return the columns of the file: with their ids, and the types that rows come with."""
-    return pa.schema(
-        stored.with_type(came.field(task.schema.names.index(stored.name)).type)
-        for stored in file_schema(task.stored)
-    )
+    pairs = zip(file_schema(task.stored), came, strict=True)
+    return pa.schema([stored.with_type(field.type) for stored, field in pairs])
 
 
 def _groups(rows: pa.RecordBatchReader, place: Place, most: int) -> Iterator[tuple[pa.Table, int]]:
@@ -67,7 +75,7 @@ def _groups(rows: pa.RecordBatchReader, place: Place, most: int) -> Iterator[tup
     held: list[pa.RecordBatch] = []
     count = size = 0
     for batch in rows:
-        left = batch if len(place.arrow) == len(batch.schema) else batch.select(place.arrow.names)
+        left = batch
         while left.num_rows:
             per_row = max((size + left.nbytes) // (count + left.num_rows), 1)
             full = min(layout.row_group_rows, max(layout.row_group_bytes // per_row, 1))
