@@ -106,6 +106,25 @@ def test_one_who_was_taken_for_dead_and_lives_changes_nothing(tmp_path):
     assert sorted(id_ for id_, _ in seen(path)) == [0, 1, 2, 4, 5]
 
 
+def test_maintainers_meet_in_object_storage_as_they_do_on_a_disk(s3):
+    url = f"s3://{s3.bucket}/d"
+    for ids in ((1, 2), (3, 4), (5, 6)):
+        folder(url, schema=jobs.COLUMNS).append(jobs.rows(*ids))
+
+    def follow() -> None:
+        impatient = jobs.numbered_folder(url, jobs.Fuse(), patience_s=0)
+        assert impatient.delete("id = 3").rows_deleted == 1
+
+    with pytest.raises(CommitConflictError, match="took this process for dead"):
+        at_call(url, "put", 2, follow).compact()
+    late = at_call(url, "put", 1, lambda: folder(url).upsert(jobs.rows(2, 9), on="id"))
+    done = late.upsert(jobs.rows(9, 10, text="late"), on="id")
+    assert (done.rows_updated, done.rows_inserted, done.retries) == (1, 1, 1)
+    found = folder(url).scan().to_arrow()
+    assert sorted(found["id"].to_pylist()) == [1, 2, 4, 5, 6, 9, 10]
+    assert found["text"].to_pylist().count("late") == 2
+
+
 def test_a_plan_whose_files_are_gone_is_made_again_or_refused(tmp_path):
     path = small(tmp_path / "d")
     table = at_call(path, "enter writer", 1, lambda: folder(path).compact())
