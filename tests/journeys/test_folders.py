@@ -123,6 +123,20 @@ def test_columns_that_only_folders_tell_stay_there(tmp_path, kernel):
     assert ds.dataset(path, partitioning="hive").count_rows() == 13
 
 
+def test_a_value_that_no_folder_can_tell_is_refused_where_only_folders_tell_it(tmp_path):
+    table = folder(hive(tmp_path / "d"))
+    for month in ("null", "x" * 200):
+        with pytest.raises(InvalidInputError, match="cannot tell the value"):
+            table.append([{"id": 1, "m": month, "day": date(2026, 1, 1)}])
+    assert table.count() == 12
+    table.repartition(["m"])
+    table.append(
+        [{"id": 1, "m": month, "day": None} for month in ("null", "x" * 200, "a/'b", None)]
+    )
+    found = folder(tmp_path / "d").scan("id = 1").to_arrow()["m"].to_pylist()
+    assert sorted(found, key=str) == [None, "a/'b", "null", "x" * 200]
+
+
 def _months(path: str) -> dict[int, str]:
     words = "hive_partitioning=true, hive_types={'m': VARCHAR}"
     query = f"SELECT id, m FROM read_parquet('{path}/**/*.parquet', {words})"

@@ -34,6 +34,8 @@ from mere.errors import (
 from mere.model.files import DataFile, StoredFile
 from mere.model.history import Change, EditFiles, Evolve, Move
 from mere.model.layout import refuse_transforms
+from mere.model.mapping import folder_values
+from mere.model.values import partition_value
 from mere.ports import ReplanNeeded, Store
 from mere.reading.footers import is_missing
 
@@ -163,6 +165,22 @@ class Swap:
             if not is_data(path):
                 msg = f"{path} would be hidden: readers leave out names that begin with '.' or '_'"
                 raise InvalidInputError(msg, hint="partition by columns of other names")
+            self._require_told(file, path)
+
+    def _require_told(self, file: DataFile, path: str) -> None:
+        """Demand that folders tell the values of columns that lie in no file, as they are."""
+        evolved = [edit.layout for edit in self.change.edits if isinstance(edit, Evolve)]
+        layout = (self.state.head.layout, *evolved)[-1]
+        columns = {field.id: field for field in self.state.head.schema}
+        texts = folder_values(path)
+        for key, value in zip(layout.keys, file.partition, strict=False):
+            if key.column in layout.told:
+                column = columns[key.column]
+                text = texts.get(column.name.casefold())
+                if value != (None if text is None else partition_value(column.type, text)):
+                    msg = f"the name of a folder cannot tell the value {value!r} of {column.name!r}"
+                    hint = "the files of this folder do not hold the column: repartition it first"
+                    raise InvalidInputError(msg, hint=hint)
 
     @property
     def _minds_others(self) -> bool:
