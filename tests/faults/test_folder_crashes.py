@@ -48,18 +48,18 @@ def test_whoever_comes_next_finds_all_of_a_change_or_nothing(tmp_path, stage, ve
     assert moves == (old == new)
     assert not (path / "_mere").exists()
     ends, halves = set(), 0
-    for at in range(1, len(calls) + 1):
-        for when in ("before", "after"):
-            shutil.rmtree(path)
-            shutil.copytree(was, path)
-            died = stage.run("change_folder", path=str(path), verb=verb, at=at, when=when)
-            place = f"{when} call {at}, {calls[at - 1]}"
-            assert died.killed, place
-            halves += seen(path) not in (old, new)
-            found = told(path)
-            assert found in (old, new), place
-            assert seen(path) == found, place
-            ends.add(found == new)
+    places = [(1, "before"), *((at, "after") for at in range(1, len(calls) + 1))]
+    for at, when in places:  # after one call is before the next
+        shutil.rmtree(path)
+        shutil.copytree(was, path)
+        died = stage.run("change_folder", path=str(path), verb=verb, at=at, when=when)
+        place = f"{when} call {at}, {calls[at - 1]}"
+        assert died.killed, place
+        halves += seen(path) not in (old, new)
+        found = told(path)
+        assert found in (old, new), place
+        assert seen(path) == found, place
+        ends.add(found == new)
     assert moves or ends == {True, False}
     assert bool(halves) == (verb != "one file"), "the control: there were halves to be mended"
     folder(path).append(jobs.rows(50, 51))
