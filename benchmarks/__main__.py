@@ -10,6 +10,7 @@ from benchmarks import (
     bulk,
     commit,
     compact,
+    folders,
     importing,
     machine,
     mutate,
@@ -31,6 +32,7 @@ _ALL = {
     "bulk": bulk.measure,
     "mutate": mutate.measure,
     "compact": compact.measure,
+    "folders": folders.measure,
     "spark": spark.measure,
 }
 
