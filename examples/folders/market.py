@@ -16,7 +16,7 @@ def level2(hours: int = 4, rows: int = 60) -> pl.DataFrame:
         for number in range(hours * rows):
             ts = START + timedelta(hours=number // rows, seconds=number % rows)
             bid = 100.0 + number % 7
-            wide = 50.0 if number % 50 == 0 else 0.5
+            wide = 50.0 if number % 50 == 7 else 0.5
             made.append(
                 {
                     "product_id": product,

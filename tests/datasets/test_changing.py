@@ -202,10 +202,12 @@ def test_compaction_leaves_alone_what_is_large_or_few(here):
     compactor = ParquetCompactor(path)
     assert compactor.compact(min_file_count=4)["files_after"] == 6
     assert compactor.compact(max_file_size_mb=0.000001)["files_after"] == 6
-    with pytest.raises(ValueError, match="target_mb must be greater than 0"):
+    with pytest.raises(ValueError, match="target_file_size_mb must be greater than 0"):
         ParquetCompactor(path, target_file_size_mb=0).compact()
     with pytest.raises(FileNotFoundError, match="no matching Parquet files"):
         ParquetCompactor(here.path("nowhere")).compact()
+    with pytest.raises(ValueError, match="min_file_count must be greater than 0"):
+        compactor.compact(min_file_count=0)
     assert compactor.compact(min_file_count=3)["files_after"] == 2
 
 

@@ -98,6 +98,19 @@ def test_a_function_gets_no_more_rows_than_a_batch(here):
     assert max(seen) == 5
 
 
+def test_a_function_may_be_lazy_but_must_return_rows(here):
+    source = here.write("level2", QUOTES)
+    lazy = Repartitioner(source, here.path("lazy"), "product_id")
+    assert lazy.repartition(transform_fn=lambda df: df.lazy())["partitions_created"] == 2
+    none = Repartitioner(source, here.path("none"), ["product_id"])
+    with pytest.raises(ValueError, match="transform_fn returned None"):
+        none.repartition(transform_fn=lambda df: None)  # noqa: ARG005  as a user forgets it
+    with pytest.raises(ValueError, match="new_partition_cols names no column"):
+        Repartitioner(source, here.path("none"), []).repartition()
+    with pytest.raises(AlreadyExistsError, match="holds Parquet files already"):
+        Repartitioner(source, source, ["n"]).repartition()
+
+
 def test_an_error_in_a_function_reaches_the_caller_and_nothing_is_written(here):
     source = here.write("level2", QUOTES)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 from mere.datasets.places import LOCAL, Place, backup_in
 from mere.datasets.results import compacted, timed
+from mere.plan.rewrite import require_positive
 
 
 @dataclass(frozen=True)
@@ -46,7 +47,7 @@ class ParquetCompactor:
         """Merge small files, in one swap: readers find the old ones or the new ones.
 
         Args:
-            min_file_count: Only in partitions with this many small files or more.
+            min_file_count: Only in partitions with this many small files; one alone stays.
             max_file_size_mb: Only files below this size; None: three quarters of the target.
             delete_source_files: False keeps the files that were merged, in the folder `_mere/kept`,
                 where nobody reads them as data: rows are never there twice.
@@ -70,11 +71,16 @@ class ParquetCompactor:
             compression=self.compression,
             backup=None if delete_source_files else backup_in(f"{path}/_mere/kept"),
         )
+        require_positive(
+            target_file_size_mb=self.target_file_size_mb,
+            max_file_size_mb=max_file_size_mb,
+            min_file_count=min_file_count,
+        )
         with timed() as stats:
             table = place.table()
             report = table.compact(
                 target_mb=self.target_file_size_mb,
-                min_files=min_file_count,
+                min_files=max(min_file_count, 2),
                 max_file_mb=max_file_size_mb,
                 dry_run=dry_run,
             )

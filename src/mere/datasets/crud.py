@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 from mere import arrow
 from mere.datasets.partitions import partition_condition
 from mere.datasets.places import LOCAL, Place, backup_in
+from mere.datasets.planning import listed
 from mere.datasets.results import changed
 from mere.datasets.upserting import held, upsert_once
 from mere.errors import InvalidInputError
@@ -130,9 +131,10 @@ class ParquetCRUD:
         table = place.table()
         rows = held(new_data, table.scan().head.schema)
         found = arrow.names_of(rows)
-        _require("Key columns", key_cols, found, "new_data")
-        _require("Partition columns", [*partition_cols, *table.partition_by], found, "data")
-        report = upsert_once(table, rows, list(key_cols), update_cols, dry_run=dry_run)
+        keys, partitions = listed(key_cols), (*listed(partition_cols), *table.partition_by)
+        _require("Key columns", keys, found, "new_data")
+        _require("Partition columns", partitions, found, "data")
+        report = upsert_once(table, rows, keys, update_cols, dry_run=dry_run)
         return self._told(report, place)
 
     def adopt(self, lake: Lake, name: str) -> Report:

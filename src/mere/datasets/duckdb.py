@@ -1,5 +1,6 @@
 """Do on DuckDB what the functions for pyarrow do: the same plan, the same statistics."""
 
+import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Self
@@ -38,7 +39,7 @@ class DuckDBParquetHandler:
     def __exit__(self, *_: object) -> None:
         """Let go of nothing: each call opens what it needs."""
 
-    def _place(self, path: str, compression: str | None = None) -> Place:
+    def _place(self, path: str | os.PathLike[str], compression: str | None = None) -> Place:
         return Place(
             path=path,
             filesystem=self.filesystem,
@@ -48,13 +49,15 @@ class DuckDBParquetHandler:
             compression=compression,
         )
 
-    def _collect_dataset_stats(self, path: str, partition_filter: Any = None) -> dict[str, Any]:
+    def _collect_dataset_stats(
+        self, path: str | os.PathLike[str], partition_filter: Any = None
+    ) -> dict[str, Any]:
         """Return the Parquet files of a folder, as `collect_dataset_stats` does."""
         return stats_of(self._place(path), partition_filter)
 
     def compact_parquet_dataset(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         target_mb_per_file: float | None = None,
         target_rows_per_file: int | None = None,
         partition_filter: Any = None,
@@ -69,7 +72,7 @@ class DuckDBParquetHandler:
 
     def optimize_parquet_dataset(
         self,
-        path: str,
+        path: str | os.PathLike[str],
         zorder_columns: Sequence[str],
         target_mb_per_file: float | None = None,
         target_rows_per_file: int | None = None,
@@ -88,7 +91,9 @@ class DuckDBParquetHandler:
             dry_run=dry_run,
         )
 
-    def read_parquet(self, path: str, columns: Sequence[str] | None = None) -> pa.Table:
+    def read_parquet(
+        self, path: str | os.PathLike[str], columns: Sequence[str] | None = None
+    ) -> pa.Table:
         """Read the rows of a folder, or only some columns of them.
 
         Raises:
@@ -99,7 +104,7 @@ class DuckDBParquetHandler:
     def write_parquet(
         self,
         data: Any,
-        path: str,
+        path: str | os.PathLike[str],
         compression: str | None = None,
         partition_by: Sequence[str] = (),
     ) -> dict[str, Any]:

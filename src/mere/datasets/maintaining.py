@@ -1,5 +1,6 @@
 """Merge small files of a folder, and order its rows: the functions that the seeds name."""
 
+import os
 from collections.abc import Sequence
 from typing import Any
 
@@ -11,7 +12,7 @@ from mere.plan.rewrite import require_files, require_positive
 
 
 def collect_dataset_stats(
-    path: str, filesystem: Any = None, partition_filter: Any = None
+    path: str | os.PathLike[str], filesystem: Any = None, partition_filter: Any = None
 ) -> dict[str, Any]:
     """Return the Parquet files of a folder: from their footers alone, several at a time.
 
@@ -31,14 +32,14 @@ def collect_dataset_stats(
 
 
 def collect_dataset_stats_pyarrow(
-    path: str, filesystem: Any = None, partition_filter: Any = None
+    path: str | os.PathLike[str], filesystem: Any = None, partition_filter: Any = None
 ) -> dict[str, Any]:
     """Return the Parquet files of a folder: `collect_dataset_stats` by its older name."""
     return collect_dataset_stats(path, filesystem, partition_filter)
 
 
 def compact_parquet_dataset_pyarrow(
-    path: str,
+    path: str | os.PathLike[str],
     target_mb_per_file: float | None = None,
     target_rows_per_file: int | None = None,
     partition_filter: Any = None,
@@ -78,7 +79,7 @@ def compact_parquet_dataset_pyarrow(
 
 
 def optimize_parquet_dataset_pyarrow(
-    path: str,
+    path: str | os.PathLike[str],
     zorder_columns: Sequence[str],
     target_mb_per_file: float | None = None,
     target_rows_per_file: int | None = None,

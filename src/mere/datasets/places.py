@@ -22,7 +22,7 @@ class Place:
     that are written anew keep theirs. With `backup`, files are copied there before they go.
     """
 
-    path: str
+    path: str | os.PathLike[str]
     filesystem: Any = field(default=None, repr=False)
     storage_options: Mapping[str, str] | None = field(default=None, repr=False)
     kernel: str = "pyarrow"

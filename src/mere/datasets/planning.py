@@ -115,11 +115,16 @@ def order_columns(zorder_columns: Iterable[str]) -> tuple[str, ...]:
     Raises:
         ValueError: If there is none.
     """
-    given = (zorder_columns,) if isinstance(zorder_columns, str) else tuple(zorder_columns)
+    given = listed(zorder_columns)
     if not given:
         msg = "zorder_columns names no column"
         raise InvalidInputError(msg)
     return given
+
+
+def listed(names: str | Iterable[str]) -> tuple[str, ...]:
+    """Return names of columns, of which one may be given alone."""
+    return (names,) if isinstance(names, str) else tuple(names)
 
 
 def _folder(file: FileInfo) -> str:

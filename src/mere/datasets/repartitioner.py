@@ -8,6 +8,7 @@ from typing import Any
 import pyarrow as pa
 
 from mere.datasets.places import LOCAL, Place, transaction
+from mere.datasets.planning import listed
 from mere.datasets.results import canonical, timed
 from mere.datasets.transforming import Transform
 from mere.errors import AlreadyExistsError, InvalidInputError
@@ -124,15 +125,14 @@ class Repartitioner:
 
     @property
     def _keys(self) -> list[str]:
-        return list(self.new_partition_cols)
+        return list(listed(self.new_partition_cols))
 
     def _new_table(self, columns: pa.Schema) -> Table:
         place = self._place(self.target_dir)
-        target = place.table(schema=columns, partition_by=self._keys)
-        if target.scan().found.files:
+        if place.table(schema=columns).scan().found.files:
             msg = f"{place.path} holds Parquet files already"
             raise AlreadyExistsError(msg, hint="rows would be doubled: give a folder without any")
-        return target
+        return place.table(schema=columns, partition_by=self._keys)
 
     def _place(self, path: str | os.PathLike[str]) -> Place:
         return Place(
@@ -145,8 +145,11 @@ class Repartitioner:
         )
 
     def _require_columns(self, names: Sequence[str]) -> None:
-        missing = [name for name in self.new_partition_cols if name not in names]
-        if missing or not self.new_partition_cols:
+        missing = [name for name in self._keys if name not in names]
+        if not self._keys:
+            msg = "new_partition_cols names no column"
+            raise InvalidInputError(msg)
+        if missing:
             found = f"it has: {', '.join(names)}"
             msg = f"Partition columns not found in data: {', '.join(missing)}; {found}"
             raise InvalidInputError(msg, hint="transform_fn can add columns")

@@ -1,5 +1,6 @@
 """Tell what a verb did as the seeds tell it: dictionaries with their keys, and more."""
 
+import os
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -11,7 +12,7 @@ _WAITING = "_mere/"
 """Where new files of a folder lie until they are published, in the folders that they go to."""
 
 
-def canonical(report: Report, path: str) -> dict[str, Any]:
+def canonical(report: Report, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return the canonical statistics; files are named as the caller names the folder."""
     stats = {name: value for name, value in report.items() if name not in ("files", "gone")}
     if report.zorder_columns is not None:
@@ -22,12 +23,14 @@ def canonical(report: Report, path: str) -> dict[str, Any]:
     return stats
 
 
-def named(path: str, name: str) -> str:
+def named(path: str | os.PathLike[str], name: str) -> str:
     """Return a file of a folder by the name that others open it by."""
-    return name if "://" in name or name.startswith("/") else f"{path.rstrip('/')}/{name}"
+    if "://" in name or name.startswith("/"):
+        return name
+    return f"{os.fspath(path).rstrip('/')}/{name}"
 
 
-def compacted(report: Report, path: str) -> dict[str, Any]:
+def compacted(report: Report, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what `ParquetCompactor` tells."""
     names = {
         **{name: report[name] for name in ("files_before", "files_after")},
@@ -37,7 +40,7 @@ def compacted(report: Report, path: str) -> dict[str, Any]:
     return canonical(report, path) | names | {"partitions_compacted": len(_folders(merged))}
 
 
-def changed(report: Report, path: str) -> dict[str, Any]:
+def changed(report: Report, path: str | os.PathLike[str]) -> dict[str, Any]:
     """Return what `ParquetCRUD` tells."""
     came = (file.path.removeprefix(_WAITING) for file in report.files)
     return canonical(report, path) | {

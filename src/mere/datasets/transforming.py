@@ -9,7 +9,8 @@ from typing import Any
 import pyarrow as pa
 
 from mere import registry
-from mere.arrow import from_arrow, to_arrow
+from mere.arrow import from_arrow, hold, stream, to_arrow
+from mere.errors import InvalidInputError
 from mere.scan import Scan
 
 _SAMPLE_ROWS = 1000
@@ -68,6 +69,10 @@ class Transform:
             yield table.slice(start, self.batch_rows)
 
     def _called(self, table: pa.Table) -> pa.Table:
-        polars = registry.load("polars")
-        made = self.function(polars.from_arrow(table)) if self.function else table
-        return made.to_arrow(compat_level=polars.CompatLevel.oldest())
+        if self.function is None:
+            return table
+        made = self.function(registry.load("polars").from_arrow(table))
+        if made is None:
+            msg = "transform_fn returned None, not rows"
+            raise InvalidInputError(msg, hint="return the frame")
+        return stream(hold(made)).read_all()
