@@ -1,4 +1,4 @@
-"""Small files of a folder become few, its rows come in order: by the seeds' names."""
+"""Small files of a folder become few, its rows come in order: by the names that callers know."""
 
 import json
 from datetime import date
@@ -93,7 +93,7 @@ def test_compaction_keeps_rows_columns_and_partitions(ground, handler, days):
     assert [done[name] for name in counts] == [6, 2, 6, False]
     assert [dry[name] for name in counts] == [6, 2, 6, True]
     assert (ground.rows(days), prefixes(ground, days)) == (rows, ["compact"])
-    stats = handler._collect_dataset_stats(days)  # noqa: SLF001  a name of the seeds
+    stats = handler._collect_dataset_stats(days)  # noqa: SLF001  a name that callers know
     assert (stats["total_rows"], len(stats["files"])) == (60, done["after_file_count"])
     assert stats["total_bytes"] == done["after_total_bytes"]
     again = handler.compact_parquet_dataset(days, target_mb_per_file=128)

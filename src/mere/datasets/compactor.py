@@ -1,4 +1,4 @@
-"""Merge small files of a dataset: the class that the seeds name."""
+"""Merge small files of a dataset: `ParquetCompactor`."""
 
 import os
 from collections.abc import Mapping

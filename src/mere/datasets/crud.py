@@ -1,4 +1,4 @@
-"""Delete, update and upsert rows of a dataset: the class that the seeds name."""
+"""Delete, update and upsert rows of a dataset: `ParquetCRUD`."""
 
 from __future__ import annotations
 

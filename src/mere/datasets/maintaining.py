@@ -1,4 +1,4 @@
-"""Merge small files of a folder, and order its rows: the functions that the seeds name."""
+"""Merge small files of a folder, and order its rows: the functions for pyarrow."""
 
 import os
 from collections.abc import Sequence

@@ -1,4 +1,4 @@
-"""Take a `partition_filter` in any of the forms that the seeds have it in.
+"""Take a `partition_filter` in any of the forms that people have it in.
 
 | form | example |
 |---|---|

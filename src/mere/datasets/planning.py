@@ -1,6 +1,6 @@
 """Say which files of a folder are written anew together, before anything is opened.
 
-The seeds' shapes over the planner that tables use: a plan here is what `compact` would do.
+Shapes that callers know, over the planner that tables use: a plan here is what `compact` would do.
 """
 
 from collections.abc import Iterable, Sequence

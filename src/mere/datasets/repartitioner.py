@@ -1,4 +1,4 @@
-"""Write a dataset anew under other partition columns: the class that the seeds name."""
+"""Write a dataset anew under other partition columns: `Repartitioner`."""
 
 import os
 from collections.abc import Callable, Mapping, Sequence

@@ -1,4 +1,4 @@
-"""Tell what a verb did as the seeds tell it: dictionaries with their keys, and more."""
+"""Tell what a verb did as callers know it: dictionaries with their keys, and more."""
 
 import os
 from collections.abc import Iterable, Iterator
