@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from pyspark import TaskContext
 from pyspark.sql import functions as F  # noqa: N812
 from tests.spark.cluster import Cluster, running
+from tests.spark.streams import ended
 
 import mere
 import mere.spark
@@ -84,12 +85,8 @@ def stream(spark: Any, lake: Any, machines: Cluster, folder: Path) -> None:
     slow = rows.repartition(PARTS).mapInArrow(slowly(folder), rows.schema)
     writer = slow.writeStream.format("mere").option("lake", lake.url)
     with losing_one(machines, folder):
-        query = (
-            writer.option("checkpointLocation", str(folder / "checkpoint"))
-            .trigger(availableNow=True)
-            .start("copy")
-        )
-        assert query.awaitTermination(240)
+        kept = writer.option("checkpointLocation", str(folder / "checkpoint"))
+        ended(kept.trigger(availableNow=True), "copy")
     check(lake, "copy", range(3000))
     assert lake.table("copy").history().num_rows == 3, "one version per batch"
     restore(spark, machines)

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
+from tests.spark.streams import ended
 
 import mere
 import mere.spark
@@ -77,8 +78,7 @@ def stream(spark: Any, lake: Lake, folder: Path) -> None:
         source = spark.readStream.format("mere").option("lake", lake.url).load("t")
         sink = source.writeStream.format("mere").option("lake", lake.url)
         sink = sink.option("checkpointLocation", str(folder / "checkpoint"))
-        running = sink.trigger(availableNow=True).start("copy")
-        assert running.awaitTermination(120)
+        ended(sink.trigger(availableNow=True), "copy")
     assert sorted(lake.table("copy").scan().to_arrow()["id"].to_pylist()) == [0, 1, 2, 7]
 
 

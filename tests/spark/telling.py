@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from pyspark.sql import DataFrame, SparkSession
+from tests.spark.streams import ended
 
 import mere
 import mere.spark
@@ -79,9 +80,7 @@ def explained(spark: SparkSession, folder: str, catalog: str, root: str) -> Iter
     stream: Any = spark.readStream.format("mere").option("lake", url).options(**given).load("t")
     out = stream.writeStream.format("mere").option("lake", url).options(**given)
     out = out.option("checkpointLocation", f"{folder}/checkpoint").trigger(availableNow=True)
-    query = out.start("u")
-    query.awaitTermination()
-    yield "stream", json.dumps(query.lastProgress.json if query.lastProgress else "")
+    yield "stream", "".join(progress.json for progress in ended(out, "u"))
     for wrong in ("nowhere", "t"):
         try:
             spark.read.format("mere").option("lake", url).options(**given, where="x = 1").load(

@@ -2,6 +2,7 @@
 
 import pytest
 from pyspark.errors import StreamingQueryException
+from tests.spark.streams import ended
 
 import mere
 import mere.spark
@@ -27,13 +28,8 @@ def copy(spark, lake, tmp_path, *, query="q", source="src", target="copy", **opt
     read = spark.readStream.format("mere").option("lake", lake.url).options(**options)
     write = read.load(source).writeStream.format("mere").option("lake", lake.url)
     write = write.option("checkpointLocation", str(tmp_path / query)).trigger(availableNow=True)
-    write = write.queryName(query)
-    running = write.start(target)
-    try:
-        assert running.awaitTermination(120)
-        return [p.numInputRows for p in running.recentProgress if p.numInputRows]
-    finally:
-        running.stop()
+    told = ended(write.queryName(query), target)
+    return [p.numInputRows for p in told if p.numInputRows]
 
 
 def ids(lake, name="copy"):
