@@ -7,6 +7,7 @@ from typing import Any
 
 from mere.catalogs import (
     adding,
+    arrivals,
     defining,
     evolving,
     loads,
@@ -211,7 +212,8 @@ def _verdict(draft: Draft, table: int, edit: Edit) -> Verdict:
     if edit.operation == "append":
         fits = Kind.DEFINE not in theirs or _fits(draft, edit)
         return judge(Kind.APPEND, theirs, fits=fits)
-    return judge(Kind.MUTATE, theirs, shared=_shared(draft, edit))
+    came = arrivals.may_match(draft, edit)
+    return judge(Kind.MUTATE, theirs, shared=_shared(draft, edit), may_match=came)
 
 
 def _fits(draft: Draft, edit: EditFiles) -> bool:

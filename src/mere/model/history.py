@@ -5,6 +5,7 @@ from datetime import UTC, datetime
 from typing import TypeAlias
 
 from mere.errors import InvalidInputError
+from mere.model.expr import Expr
 from mere.model.files import DataFile, DeleteFile, Deletion
 from mere.model.layout import Layout
 from mere.model.loading import Source
@@ -178,7 +179,8 @@ class EditFiles:
 
     `removes` are ids of files that end. A file that is added lies already where its path says;
     `schema` is the one that it was written with. `ends` are ids of rows that lie in the catalog
-    itself, and end there. `deletes` are rows of files that stay.
+    itself, and end there. `deletes` are rows of files that stay. `sought` is the bound predicate
+    outside of which no row was meant: what others bring that cannot match changes nothing about it.
     """
 
     table_id: int
@@ -188,6 +190,7 @@ class EditFiles:
     schema: Schema | None = None
     ends: tuple[int, ...] = ()
     deletes: tuple[Deletion, ...] = ()
+    sought: Expr | None = field(default=None, compare=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

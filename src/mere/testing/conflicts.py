@@ -18,6 +18,7 @@ from mere.model.history import (
     EditFiles,
     RenameTable,
 )
+from mere.model.predicate import Expr, bind, col
 from mere.model.schema import Field
 from mere.ports import Catalog, ReplanNeeded
 from mere.testing.lakes import (
@@ -46,6 +47,22 @@ def _replace_first(lineup: Lineup) -> Edit:
 
 def _replace_last(lineup: Lineup) -> Edit:
     return replacing(lineup.head, lineup.ids()[-1:], file_of(lineup.head, {"id": (300, 300)}))
+
+
+def _sought(lineup: Lineup, where: Expr) -> Edit:
+    """Take the file of the first rows, which was found by a predicate."""
+    edit = replacing(lineup.head, lineup.ids()[:1])
+    return replace(edit, operation="mutate", sought=bind(where, lineup.head.schema))
+
+
+def _change_others(lineup: Lineup) -> Edit:
+    """Seek what no file of `_append` can hold."""
+    return _sought(lineup, col("id") < 50)
+
+
+def _change_among_others(lineup: Lineup) -> Edit:
+    """Seek what a file of `_append` may hold."""
+    return _sought(lineup, col("id") > 0)
 
 
 def _add_column(lineup: Lineup) -> Edit:
@@ -111,6 +128,9 @@ MEETINGS = (
     Meeting(_add_required, _append, ReplanNeeded),
     Meeting(_drop, _append, CommitConflictError),
     Meeting(_append, _replace_first, ReplanNeeded),
+    Meeting(_append, _change_others),
+    Meeting(_append, _change_among_others, ReplanNeeded),
+    Meeting(_replace_last, _change_others, ReplanNeeded),
     Meeting(_replace_first, _replace_first, ReplanNeeded),
     Meeting(_replace_last, _replace_first, ReplanNeeded),
     Meeting(_add_column, _replace_first, ReplanNeeded),

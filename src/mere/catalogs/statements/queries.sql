@@ -227,6 +227,11 @@ SELECT data_file_id FROM mere_row_group WHERE table_id = :table AND data_file_id
 -- name: inlined_tables
 SELECT table_name FROM ducklake_inlined_data_tables WHERE table_id = :table;
 
+-- What came to a table since a snapshot, and is still there.
+-- name: files_since
+SELECT data_file_id FROM ducklake_data_file
+WHERE table_id = :table AND begin_snapshot > :base AND end_snapshot IS NULL
+ORDER BY data_file_id;
 -- What touched a table from one snapshot to another.
 -- name: files_touched
 SELECT data_file_id, path, path_is_relative, record_count, file_size_bytes, footer_size, begin_snapshot,

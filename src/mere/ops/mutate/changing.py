@@ -15,6 +15,7 @@ from typing import TypeAlias
 from mere.arrow.inlined import only
 from mere.arrow.positions import joined
 from mere.errors import CommitConflictError, MereError
+from mere.model.expr import Expr
 from mere.model.files import DataFile, Deletion, FileSet
 from mere.model.history import Change, Committed, EditFiles, Head
 from mere.model.report import Report
@@ -80,6 +81,7 @@ class Work:
     done: list[_Done] = field(default_factory=list)
     inserted: tuple[bytes, int, Result] | None = None
     whole: tuple[DataFile, ...] = ()
+    sought: Expr | None = None
     looked: int = 0
     again: int = 0
     plans: int = 0
@@ -97,7 +99,7 @@ class Work:
         while mutation.picked is not None and not mutation.picked.lies_in(found):
             mutation, found = self._found(self._newest())  # the rows were moved since
         now, looking = self.head, plan_mutation(found, mutation)
-        self.whole = looking.whole
+        self.whole, self.sought = looking.whole, mutation.where
         alive = states(looking.inputs)
         kept = [done for done in self.done if done.stands(now.schema_version, alive)]
         numbers = {done.probe.number for done in kept}
@@ -222,6 +224,7 @@ class Work:
             schema=self.head.schema,
             ends=self.row_ids,
             deletes=self.deletions,
+            sought=self.sought,
         )
         changes = edit.adds or edit.removes or edit.ends or edit.deletes
         return Change(
