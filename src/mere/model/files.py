@@ -127,6 +127,11 @@ class DataFile:
         """Return all delete files."""
         return () if self.deletes is None else (self.deletes, *self.more_deletes)
 
+    def goes_beyond(self, snapshot: int) -> bool:
+        """Tell whether rows of it came or went later: it was listed after others had committed."""
+        lasts = (self.last, *(deletes.last for deletes in self.every_delete))
+        return any(last is not None and last > snapshot for last in lasts)
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Deletion:

@@ -267,13 +267,23 @@ def _literal(field: Field, expr: Expr) -> Expr:
     return Expr("literal", (found.floor,), field.type)
 
 
-State: TypeAlias = tuple[int, int, int, bytes | None]
+State: TypeAlias = tuple[int, int, int, bytes | None, int | None]
 
 
-def states(inputs: Iterable[Input]) -> frozenset[State]:
-    """Return what tells files, and the rows that are meant, from what they are afterwards."""
+def states(inputs: Iterable[Input], snapshot: int) -> frozenset[State]:
+    """Return what tells files, and the rows that are meant, from what they are afterwards.
+
+    A file may be listed when others have changed it since the snapshot. What the snapshot saw of
+    it is then true of no other: the same file and delete file show later ones other rows.
+    """
     return frozenset(
-        (file.id, file.deletes.id if file.deletes else 0, len(file.gone), given.picked)
+        (
+            file.id,
+            file.deletes.id if file.deletes else 0,
+            len(file.gone),
+            given.picked,
+            snapshot if file.goes_beyond(snapshot) else None,
+        )
         for given in inputs
         for file in (given.file,)
     )

@@ -215,7 +215,7 @@ class _Work:
             return
         before, self.head = self.head, newest(self.session, self.head)
         found = self.session.catalog.files(self.head)
-        alive, ids = _lying(found)
+        alive, ids = _lying(found, self.head)
         same = before.schema_version == self.head.schema_version
         if same and all(p.states <= alive and p.row_ids <= ids for p in self.passes):
             self.found = found
@@ -228,7 +228,7 @@ class _Work:
         """Return what has not gone through yet."""
         done = frozenset(state for one in self.passes for state in one.states)
         ids = [row for one in self.passes for row in one.row_ids]
-        files = tuple(file for file in self.found.files if not _state(file) & done)
+        files = tuple(file for file in self.found.files if not _state(file, self.head) & done)
         return replace(self.found, files=files, inlined=without(self.found.inlined, ids))
 
     def _send(self, found: FileSet) -> None:
@@ -247,7 +247,7 @@ class _Work:
         task = carry.write_task(replace(target, layout=layout), schema, intent=self.intent)
         task = replace(task, memory_bytes=self.memory_bytes)
         results = carry.write_rows(self.session, self.passage.through(rows, schema), task)
-        alive, inlined = _lying(found)
+        alive, inlined = _lying(found, self.head)
         self.passes.append(_Pass(states=alive, row_ids=inlined, count=rows.count, results=results))
         self._require_count()
 
@@ -361,14 +361,14 @@ class _Work:
         )
 
 
-def _lying(found: FileSet) -> tuple[frozenset[Any], frozenset[int]]:
+def _lying(found: FileSet, head: Head) -> tuple[frozenset[Any], frozenset[int]]:
     """Return what tells files, and rows that lie in the catalog, from what they are afterwards."""
     row_ids = found.inlined.row_ids if found.inlined else ()
-    return states(Input(file=file) for file in found.files), frozenset(row_ids)
+    return states((Input(file=f) for f in found.files), head.snapshot), frozenset(row_ids)
 
 
-def _state(file: DataFile) -> frozenset[Any]:
-    return states([Input(file=file)])
+def _state(file: DataFile, head: Head) -> frozenset[Any]:
+    return states([Input(file=file)], head.snapshot)
 
 
 def _settled(came: Field, before: Schema, known: Schema) -> Field:

@@ -66,7 +66,7 @@ class _Done:
         """
         if self.probe.inlined is not None:
             return False
-        return self.version == version and states(self.probe.inputs) <= now
+        return self.version == version and states(self.probe.inputs, self.probe.snapshot) <= now
 
 
 @dataclass(slots=True)
@@ -100,7 +100,7 @@ class Work:
             mutation, found = self._found(self._newest())  # the rows were moved since
         now, looking = self.head, plan_mutation(found, mutation)
         self.whole, self.sought = looking.whole, mutation.where
-        alive = states(looking.inputs)
+        alive = states(looking.inputs, now.snapshot)
         kept = [done for done in self.done if done.stands(now.schema_version, alive)]
         numbers = {done.probe.number for done in kept}
         self._discard([done.result for done in self.done if done.probe.number not in numbers])

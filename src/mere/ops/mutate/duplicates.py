@@ -127,7 +127,7 @@ class _Finder:
         keys: dict[int, frozenset[object]] = {}
         for number, files in enumerate(groups):
             inputs = plan.inputs_of(files)
-            key: frozenset[object] = frozenset({task.schema, *states(inputs)})
+            key: frozenset[object] = frozenset({task.schema, *states(inputs, task.snapshot)})
             if key in before and found.inlined is None:
                 self.known[key] = before[key]
                 continue
