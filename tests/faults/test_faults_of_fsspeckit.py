@@ -144,6 +144,8 @@ def test_object_store_crash_doubles_rows(s3, monkeypatch):
         patch.setattr(DirectoryCatalog, "commit", deleting_fails)
         with pytest.raises((MereError, OSError)):
             compact_parquet_dataset_pyarrow(where, 128)
+    # The lock stayed, and its process lives: all but the impatient wait a minute for it.
+    assert jobs.numbered_folder(where, jobs.Fuse(), patience_s=0).count() == 40
     assert folder(where).count() == 40
     assert folder(where).scan().to_arrow().num_rows == 40
     assert collect_dataset_stats(where)["total_rows"] == 40
