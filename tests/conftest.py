@@ -42,9 +42,13 @@ def pytest_configure() -> None:
 
 @pytest.hookimpl(tryfirst=True)  # before the groups are read
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Keep all that needs Spark in one process, when the suite runs in several."""
+    """Keep all that needs Spark in one process, when the suite runs in several.
+
+    A test whose parameters say that it runs on Spark has it in its name.
+    """
     for item in items:
-        if "spark" in getattr(item, "fixturenames", ()) or item.get_closest_marker("spark"):
+        told = item.nodeid + " ".join(getattr(item, "fixturenames", ()))
+        if "spark" in told or item.get_closest_marker("spark"):
             item.add_marker(pytest.mark.xdist_group("spark"))
 
 

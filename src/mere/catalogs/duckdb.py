@@ -6,7 +6,7 @@ work and closes it again; others wait their turn.
 
 import os
 from collections.abc import Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from threading import Lock
 from typing import Any
@@ -151,10 +151,10 @@ class DuckdbDialect:
     def _start(self) -> bytes:
         """Read the first bytes; an empty file may be one that another process is making."""
         for _ in turns(min(_MAKING_S, self._wait_s)):
-            with self._path.open("rb") as file:
+            with suppress(FileNotFoundError), self._path.open("rb") as file:  # or makes anew
                 start = file.read(MAGIC_PLACE + len(MAGIC))
-            if start:
-                return start
+                if start:
+                    return start
         msg = f"the catalog {str(self._path)!r} is an empty file"
         raise CatalogError(msg, hint="whoever was to make it died; delete it, and call again")
 
